@@ -23,12 +23,11 @@ import { fencedRow, rowById } from './fragments/targets.js';
 import { deleteOldest } from './history.sql.js';
 
 /**
- * Removes finished delays, into history by the same statement. Parameters: ids[], epochs[],
- * lateness_ms[]. Answers the ids it did not remove: mostly none. The fence is the epoch; SKIP LOCKED, so that a batch
- * never waits for one row.
+ * Removes finished delays, into history. Parameters: ids[], epochs[], lateness_ms[]. Answers the
+ * ids that it did not remove, usually none. SKIP LOCKED, so that a batch never waits for one row.
  *
- * No join here can compare each with each (ADR 0017), and none costs a look-up per row: IN that is part of an
- * expression is looked up in a hash table, and a FULL JOIN is hashed or merged.
+ * No join here can compare each row with each (ADR 0017), and none costs a lookup per row: an IN
+ * inside an expression uses a hash table, and a FULL JOIN is hashed or merged.
  */
 export const completeSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
@@ -60,10 +59,10 @@ answered AS MATERIALIZED (
 SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;
 
 /**
- * The same for one row, in the transaction whose fence holds it. Parameters: id, epoch, and lateness_ms where
- * history is kept. It fails when there is no such row, by a text that is no number: a COMMIT that is sent with it, in
- * one text, must not take place. Its plan is kept on sessions that are told nothing of plans,
- * see `fence`: with arrays each was planned anew, for 300 µs.
+ * The same for one row, in the transaction whose fence holds it. Parameters: id, epoch, and
+ * lateness_ms where history is kept. Without such a row it fails, by a cast: a COMMIT sent behind
+ * it in the same text must not run. Its plan is kept even without the engine's session settings, as
+ * in {@link fenceOneSql}; with arrays each call was planned anew, for 300 µs.
  */
 export const completeOneSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
@@ -80,7 +79,7 @@ gone AS (
 })}
 SELECT (CASE WHEN EXISTS (SELECT FROM gone) THEN '0' ELSE '${CLAIM_LOST} ' || $1::bigint::text END)::int::text AS done`;
 
-/** Columns of the row that was removed. */
+/** Columns of the removed row. */
 const removed = (kept: HistoryKept): string =>
   kept === 'nothing'
     ? 'd.id, d.epoch'
@@ -89,8 +88,8 @@ const removed = (kept: HistoryKept): string =>
 const ENDED = ['id', 'due_at', 'created_at', 'epoch', 'attempts', 'name', 'key', 'leased_by'];
 
 /**
- * Rows that are due but have no attempt left become dead letters: each of their attempts ended
- * without a word, killed with its process. Parameters: ids[], epochs[], max_attempts[], error.
+ * Makes dead letters of rows that are due with no attempt left: the last attempt was killed with
+ * its process and reported no result. Parameters: ids[], epochs[], max_attempts[], error.
  */
 export const exhaustedSql = (tables: Tables): string => `
 WITH ${clock(tables)},
@@ -116,13 +115,13 @@ exhausted AS (
 SELECT b.id::text AS id, b.name, b.key, b.attempts::text AS attempts, b.last_error AS error FROM exhausted b`;
 
 /**
- * First statement of a transactional call: proves the claims and holds the rows until the end, in
- * id order. Parameters: ids[], epochs[], idle_ms. Answers one row: the session, its transaction
- * with its isolation, and the ids whose claim still holds.
+ * First statement of a transactional call: locks the claimed rows until the transaction ends, in id
+ * order. Parameters: ids[], epochs[], idle_ms. Answers one row: the session, its transaction with
+ * its isolation level, and the ids whose claim still holds.
  *
- * FOR UPDATE and not DELETE: a delete here would make every `schedule` of that key wait for the
- * handler. `is_local`: the timeout ends with the transaction; a process that is paused in it loses
- * the session and with it the locks.
+ * FOR UPDATE, not DELETE, which would make every `schedule` of that key wait for the handler. The
+ * idle timeout is local to the transaction; a process paused inside it loses the session and its
+ * locks.
  */
 export const fenceSql = (tables: Tables): string => `
 WITH held AS MATERIALIZED (
@@ -133,8 +132,9 @@ WITH held AS MATERIALIZED (
 ${proof("(SELECT COALESCE(pg_catalog.json_agg(h.id), '[]')::text FROM held h)")}`;
 
 /**
- * The same for one row. Parameters: id, epoch, idle_ms. A plan for any id costs what one for this id does, so Postgres
- * keeps it on sessions that are told nothing of plans: with arrays it planned each time, for 180 µs.
+ * The same for one row. Parameters: id, epoch, idle_ms. A generic plan costs as much as a custom
+ * one, so Postgres keeps it even without the engine's session settings; with arrays it planned each
+ * call, for 180 µs.
  */
 export const fenceOneSql = ({ delay }: Tables): string =>
   proof(`COALESCE((SELECT '[' || d.id::text || ']' FROM ${delay} d
@@ -146,21 +146,21 @@ SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', $3::text, tr
        pg_catalog.pg_current_xact_id()::text AS transaction, pg_catalog.current_setting('transaction_isolation') AS isolation,
        ${ids} AS ids`;
 
-/** The transaction that is open, if it has a number: one that is fenced has that of its fence. No parameters. */
+/** The number of the open transaction, if it has one; after a fence it has. No parameters. */
 export const transactionNowSql = (): string =>
   'SELECT pg_catalog.pg_current_xact_id_if_assigned()::text AS transaction';
 
 /**
- * Ends the session of a transactional attempt, if it is still in that transaction: a pooler lends a
- * session to another client as soon as its transaction is over. Parameters: pid, began_us.
+ * Ends the session of a transactional attempt if it is still in that transaction: a pooler lends a
+ * session to another client as soon as its transaction ends. Parameters: pid, began_us.
  */
 export const endSessionSql = (): string =>
   `SELECT pg_catalog.pg_terminate_backend(pid)::text AS ended FROM pg_catalog.pg_stat_activity
    WHERE pid = $1::int AND ${presentEpochUs('xact_start')} = $2::bigint`;
 
 /**
- * The committed state of rows that a batch did not get; a row that is missing is gone. Parameters:
- * ids[]. `wake_ms` is null for a dead letter. `is_odd`: it is live, and cannot be read.
+ * The committed state of rows that a batch did not get; a missing row is gone. Parameter: ids[].
+ * `wake_ms` is null for a dead letter. `is_odd`: live, but cannot be read.
  */
 export const lookAtSql = ({ delay, now }: Tables): string => `
 WITH ${clock({ now })}
@@ -172,16 +172,17 @@ SELECT d.id::text AS id, d.epoch::text AS epoch, d.name, d.attempts::text AS att
 FROM ${delay} d, clock
 WHERE d.id = ANY ($1::bigint[])`;
 
-/** Processes that a row remembers; with more of them about, an attempt is spent. */
+/** How many refusals a row remembers; beyond that, an attempt is spent. */
 const REFUSED_BY_MAX = 64;
 
 /**
- * Passes on what this node cannot read to the nodes that may: those that live, serve the name, and have not refused this
- * row. The attempt is not spent, and the row wakes when it did. Parameters: ids[], epochs[], wait_ms[] (absent: it wakes
- * when it did), the node, and for how many milliseconds a node counts as alive of which nothing can be told. Fenced by epoch and owner.
+ * Passes rows that this node cannot read on to live nodes that serve the name and have not refused
+ * the row. No attempt is spent. Parameters: ids[], epochs[], wait_ms[] (absent: the wake stays),
+ * node, alive_ms. Fenced by epoch and owner.
  *
- * Answers a row for each that is held: `passed` is false when no other node is left. Such a row keeps its lease, for an
- * attempt to be spent. Who has refused it stands in the row until it is written anew, or that process has gone.
+ * Answers one row per claim that holds; `passed` is false when no other node is left: the row keeps
+ * its lease, and the attempt is then spent. A refusal stays in the row until the row is written
+ * anew, or the refusing process is gone.
  */
 export const passOnSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
@@ -230,9 +231,10 @@ SELECT w.id::text AS id, w.epoch::text AS epoch, w.name, w.group_id, w.failed::t
 FROM written w`;
 
 /**
- * Renews leases. Parameters: ids[], epochs[], lease_ms. Answers the ids it renewed.
+ * Renews leases. Parameters: ids[], epochs[], lease_ms. Answers the ids that it renewed.
  *
- * One that is over may go on if no other attempt has taken the row. Under a limit its place may be another's by then.
+ * An ended lease is renewed too if no other attempt has claimed the row, but not under a limit,
+ * where its slot may have been taken.
  */
 export const renewSql = (tables: Tables): string => `
 WITH ${clock(tables)},
@@ -256,9 +258,10 @@ SELECT r.id::text AS id FROM renewed r`;
 
 /**
  * Ends attempts whose delay stays: retried, postponed, released, or dead. Parameters, one array
- * each: ids, epochs, wait_ms (absent: dead letter), moves_due, refunds (attempts given back), failed (false:
- * the last error stays), errors; then the node; then, where attempts are kept, one more array: how each ended. Fenced by epoch and owner; answers the rows it moved. Two attempts of one delay can
- * stand in one batch: the one whose epoch it is counts.
+ * each: ids, epochs, wait_ms (absent: dead letter), moves_due, refunds (attempts given back),
+ * failed (false: the last error stays), errors; the node; where attempts are kept, how each ended.
+ * Fenced by epoch and owner; answers the rows that it moved. Of two attempts of one delay, the
+ * current epoch counts.
  */
 export const retrySql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
@@ -298,15 +301,13 @@ FROM retried s`;
 const LOG_OF_ENDED = `CASE l.ends WHEN 'unbegun' THEN ${withoutLastAttempt('d')}
            ELSE ${endedAttempt('d', 'l.ends', 'CASE WHEN l.failed THEN l.error END')} END`;
 
-/** Rows of ids that JavaScript cannot name, in one statement. */
+/** Rows per statement whose ids are too large for JavaScript. */
 const UNNAMED_MAX = 1_000;
 
 /**
- * Makes dead letters of rows that cannot be read, and leaves all others as they are. Parameter: ids[], beside which it looks at
- * those that are too large to be told apart. Answers the rows that it has set aside. Who holds one keeps it for as long as its
- * lease lasts, if that ends.
- *
- * An epoch that cannot be read has no next one: such a row begins again.
+ * Makes dead letters of the rows that cannot be read, among these ids and ids too large for
+ * JavaScript. Parameter: ids[]. Answers the rows that it set aside. A leased row stays until its
+ * lease ends, if that is finite. An unreadable epoch has no successor: it begins again at 0.
  */
 export const setAsideSql = (tables: Tables): string => `
 WITH ${clock(tables)},
@@ -335,10 +336,11 @@ parked AS (
 SELECT p.id::text AS id, p.name, p.key, p.attempts::text AS attempts, p.last_error AS error FROM parked p`;
 
 /**
- * Writes down that the attempts of these delays are to end. Parameters: ids[], and the node that asks, which tells its own
- * attempts itself. Answers the claims that hold them, and whose they are.
+ * Records that the attempts of these delays must abort. Parameters: ids[], and the calling node,
+ * which notifies its own attempts itself. Answers the claims that hold the delays, with their
+ * nodes.
  *
- * A table of its own: an attempt with a transaction locks its row to its end, and no writer waits for a handler.
+ * In its own table: a transactional attempt locks its row, and no writer waits for a handler.
  */
 export const askAbortsSql = (tables: Tables): string => `
 WITH ${clock(tables)},
@@ -358,8 +360,8 @@ written AS (
 SELECT a.id::text AS id, a.epoch::text AS epoch, a.leased_by FROM asked a`;
 
 /**
- * Takes what was written down of these claims, and of earlier ones of their delays. Parameters: ids[], epochs[]. Answers
- * what there was. What another statement has just now is found by the next look.
+ * Takes the abort requests for these claims and for earlier ones of their delays. Parameters:
+ * ids[], epochs[]. Answers the requests. One that another statement locks is left to the next look.
  */
 export const takeAbortsSql = ({ abort }: Tables): string => `
 WITH gone AS (
@@ -373,6 +375,6 @@ WITH gone AS (
 )
 SELECT id::text AS id, epoch::text AS epoch FROM gone`;
 
-/** Deletes what no node has taken: the attempts were over before. Parameters: age_ms, limit. Answers how many. */
+/** Deletes old requests, whose attempts had ended. Parameters: age_ms, limit. Answers how many. */
 export const forgetAbortsSql = ({ abort }: Tables): string =>
   deleteOldest(abort, { by: 'ctid', since: 'asked_at', order: 'asked_at' });

@@ -6,29 +6,25 @@ import { isOrphaned } from './fragments/presence.js';
 import { fencedRow } from './fragments/targets.js';
 import { isPaused } from './pauses.sql.js';
 
-/**
- * Condition: the row `d`, which is asked for by `of`, may begin an attempt now; there is a `clock`. Parameter 7 is the
- * lock of this process.
- */
+/** Condition: row `d` may begin an attempt now, for request `of`; $7 is this process's lock. */
 const claimable = (tables: Tables, of: string): string =>
   `(${wakeOf('d')} <= clock.now OR d.wake_at <= clock.now AND ${isOrphaned('d', '$7::bigint')})
       AND d.attempts < COALESCE(d.max_attempts, ${of}.max_attempts)
       AND NOT ${isPaused(tables)}`;
 
-/** Of the row `d` that was claimed; beside them stands `max_attempts`. */
+/** Columns of the claimed row `d`; the statements add `max_attempts`. */
 const CLAIMED_COLUMNS = `d.id, d.epoch, d.name, d.key, d.group_id, d.headers, d.repeat, d.payload,
             d.due_at, d.created_at, d.attempts`;
 
-/** What a claim sets of the lease: of an attempt that a fence guards, the lock that its process holds; `of` was claimed. */
+/** What a claim of `of` sets for the lease; with a fence, also the process's lock. */
 const leaseBegins = (of: string): string =>
   `leased_until = ${plusMs('clock.now', `${of}.lease_ms`)}, leased_by = $5::text,
       lease_lock = CASE WHEN ${of}.fenced THEN $7::bigint END, epoch = d.epoch + 1`;
 
-/** What a claim sets beside the lease, of an attempt that begins on the node that is parameter 5. */
+/** What a claim sets besides the lease, for an attempt on node $5. */
 const attemptBegins = (kept: HistoryKept): string =>
   `, attempts = d.attempts + 1${kept === 'attempts' ? `,\n      attempt_log = ${begunAttempt('$5::text')}` : ''}`;
 
-/** The answer of a claim. */
 const claimedAnswer = (claimed: string): string => `
        ${claimed}.id::text AS id, ${claimed}.epoch::text AS epoch, ${claimed}.name, ${claimed}.key,
        CASE WHEN ${claimed}.group_id IS NOT NULL OR ${claimed}.headers IS NOT NULL OR ${claimed}.repeat IS NOT NULL
@@ -41,29 +37,30 @@ const claimedAnswer = (claimed: string): string => `
        (SELECT ${presentEpochUs('now')}::text FROM clock) AS now_us`;
 
 /**
- * Takes rows to run. Parameters: ids[], epochs[], lease_ms[], max_attempts[] (the handlers'), node, whether to name the
- * process's lock (an attempt that begins with a fence), and that lock. Answers the claimed rows alone; `look` says what
- * became of the others.
+ * Claims rows. Parameters: ids[], epochs[], lease_ms[], max_attempts[] (the handlers'), node,
+ * fenced[] (the row is to name the process's lock), and that lock. Answers only the claimed rows;
+ * `lookAtSql` reports on the others.
  *
- * What is locked is written where it lies, without another way through the index. A row of which
- * a new version was written in between is not found there, and counts as one that was missed.
+ * A locked row is updated by its ctid, without another index lookup. A row that got a new version
+ * in between is not found there, and counts as missed.
  *
- * Writes only columns without an index: a HOT update. The lock sits in a materialized CTE because a
- * sub-select with LIMIT and SKIP LOCKED may be run more than once by the planner.
+ * Only columns without an index are written: a HOT update. The lock is in a materialized CTE
+ * because the planner may run a sub-select with LIMIT and SKIP LOCKED more than once.
  */
 export const claimSql = (tables: Tables, kept: HistoryKept): string =>
   claiming(tables, { onlyIf: claimable(tables, 'w'), set: attemptBegins(kept) });
 
 /**
- * Takes rows that are about to become dead letters, and counts no attempt. One more parameter: whether that is for the
- * node to say, which holds their leases; else they are due and have no attempt left. Answers the last error, too.
+ * Claims rows that will become dead letters, without counting an attempt. One more parameter: true
+ * if the node holds their leases; if not, they must be due with no attempt left. Also answers the
+ * error.
  */
 export const claimDyingSql = (tables: Tables, kept: HistoryKept): string =>
   claiming(tables, {
     onlyIf: `CASE WHEN $8::bool THEN d.leased_by = $5::text
       ELSE ${wakeOf('d')} <= clock.now AND d.attempts >= COALESCE(d.max_attempts, w.max_attempts)
         AND NOT ${isPaused(tables)} END`,
-    // Of what its node holds the end is written when it is dead.
+    // The end of an attempt that its node holds is logged with the dead letter.
     set:
       kept === 'attempts'
         ? `, attempt_log = CASE WHEN $8::bool THEN d.attempt_log ELSE ${lostAttempt('d')} END`
@@ -99,34 +96,35 @@ SELECT ${claimedAnswer('c')}${answers}
 FROM claimed c`;
 
 /**
- * A place is kept for a second longer than its lease holds: a renewal that read the clock just before the end may be
- * committed after this statement has looked.
+ * A second longer than the lease: a renewal that read the clock before its end may commit later.
  */
 const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
 
-/** Of the limit `q`. An instant that is infinite cannot be subtracted, and would fail each claim under it. */
+/** Time since `q` was filled. Subtracting an infinite instant would fail each claim under it. */
 const SINCE_FILLED =
   '(SELECT now FROM clock) - CASE WHEN pg_catalog.isfinite(q.filled_at) THEN q.filled_at ELSE (SELECT now FROM clock) END';
 
-/** How many there are for each limit: of each group, and of the whole name. */
+/** Counts rows for each limit: of each group, and of the whole name. */
 const ofEachLimit = (rows: string, group: string, those = 'true'): string => `
   SELECT name, ${group} AS group_id, pg_catalog.count(*) AS many FROM ${rows} WHERE ${those} AND ${group} <> '' GROUP BY 1, 2
   UNION ALL
   SELECT name, '', pg_catalog.count(*) FROM ${rows} WHERE ${those} GROUP BY 1`;
 
 /**
- * Takes rows to run, as far as their limits let it. The locks of those limits are held: see `lock-quotas`.
+ * Claims rows within their limits, whose locks are held: see {@link lockQuotasSql}.
  *
- * Parameters: as for `claim`; then of the handlers, one array each: names, concurrency, burst and refill_per_ms of the
- * whole name, the same three of each group; 0 is no limit. Answers a row for each claim, or one without; each has
- * `left`, what is left of each limit: [name, group, how many may begin now or null, in how many ms the next may].
- * The last is 0 where the next one does not wait for a rate. A clock that was set back fills no bucket, and empties none.
+ * Parameters: as for {@link claimSql}; then of the handlers, one array each: names, concurrency,
+ * burst and refill_per_ms of the whole name, the same three of each group; 0 means no limit.
+ * Answers a row for each claim, or a single row without one. Each row has `left`, what is left of
+ * each limit: [name, group, how many may begin now, in how many ms half of the burst has refilled].
+ * The last is 0 while a token is left. A clock that was set back neither fills nor empties a
+ * bucket.
  *
- * What is taken over has a place already: that of the attempt that lost its process.
+ * A row that is taken over already has a slot: that of the attempt that lost its process.
  *
- * Written for plans that were made for empty tables: what is met is written where it lies, or each would be compared with
- * each (a limit is ours until COMMIT, and a permit is never written again); and each permit looks up its row, as an EXISTS
- * may read all rows once for all.
+ * Written for plans made for empty tables. Limits and permits are updated by ctid, or each would be
+ * compared with each: a limit is ours until COMMIT, and a permit is never updated. Each permit
+ * looks up its row, because an EXISTS may read all rows once for all.
  */
 export const claimLimitedSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
@@ -245,8 +243,8 @@ FROM (
 ) l LEFT JOIN claimed c ON true`;
 
 /**
- * Deletes what no claim holds any more: the row is gone, or went on. A group that is never met again leaves it behind.
- * Parameter: limit. Answers how many.
+ * Deletes permits whose row is gone or has moved on; a group that is never met again leaves such
+ * permits behind. Parameter: limit. Answers how many.
  */
 export const forgetPermitsSql = ({ delay, permit }: Tables): string => `
 WITH old AS MATERIALIZED (
@@ -259,7 +257,7 @@ deleted AS (
 )
 SELECT pg_catalog.count(*)::text AS count FROM deleted`;
 
-/** Deletes limits that no claim has met for so long. Parameters: age_ms, limit. Answers how many. */
+/** Deletes limits unmet by any claim for so long. Parameters: age_ms, limit. Answers how many. */
 export const forgetQuotasSql = ({ quota }: Tables): string => `
 WITH deleted AS (
   DELETE FROM ${quota}
@@ -271,18 +269,18 @@ WITH deleted AS (
 )
 SELECT pg_catalog.count(*)::text AS count FROM deleted`;
 
-/** The next statement of that transaction follows at once. */
+/** Ample: the next statement of that transaction follows at once. */
 const IDLE_MS_MAX = 5_000;
 
 /**
- * Takes the locks of all limits that a claim may meet, in an order that is the same for all, to the end of the
- * transaction. The next statement sees what the others have claimed under them.
+ * Locks all limits that a claim may meet until the transaction ends, in the same order on every
+ * node. The next statement sees what other nodes have claimed under them.
  *
- * Parameters: ids[] and names[] of the delays, names[] of the handlers, whether each limits the whole name, whether
- * each limits its groups. A limit that is new begins full.
+ * Parameters: ids[] of the delays, names[] of the handlers, whether each limits the whole name,
+ * whether each limits its groups. A new limit begins full.
  *
- * A process that is stopped before its COMMIT must not stop all others with it: the server ends a session that does nothing
- * for so long, and with it the locks.
+ * A process that stops before its COMMIT must not stop all others: the server ends an idle session,
+ * and its locks with it.
  */
 export const lockQuotasSql = ({ delay, quota, now }: Tables): string => `
 WITH ${clock({ now })},

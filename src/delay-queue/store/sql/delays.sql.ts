@@ -27,16 +27,17 @@ import { hasRerun } from './schedule.sql.js';
 import { fullLimits, waitsFor } from './waits-for.js';
 
 /**
- * Which look at the delays it is. What is kept of a key to run once more goes with its delay, and to look for that makes the
- * statement a quarter dearer. So the `first` look asks only whether anything is kept, of whatever key; if so, it writes nothing and
- * answers `again` for all.
+ * To look for the reruns that go with a cancelled delay costs a quarter more. So the `first` look
+ * only checks whether any rerun is stored, for any key. If so, it writes nothing and answers
+ * `again`.
  */
 export type CancelLook = 'first' | 'again';
 
 /**
- * Removes delays, and what is kept of their keys, also of one that runs. Parameters: those of the input, and id and epoch of
- * the attempt that asks, if it is one: an attempt does not cancel itself. One row per input: `cancelled`, `running`, `absent`, or
- * `again` when the row changed under the look; and whether something kept was removed.
+ * Removes delays, and reruns of their keys, also while a key runs. Parameters: those of the input,
+ * and id and epoch of the calling attempt, if any: an attempt does not cancel itself. One row per
+ * input: `cancelled`, `running`, `absent`, or `again` when the row changed under the look; and
+ * whether a rerun was removed.
  */
 export const cancelSql = (
   tables: Tables,
@@ -74,7 +75,7 @@ FROM ${besideInput(['seen', 's'], ['free', 'f'], ['gone', 'g'], ...(isFirst ? []
 ORDER BY i.ord`;
 };
 
-/** Nothing is kept of it that another call writes just now. */
+/** Condition: no other call is writing a rerun of this key. */
 const NOT_OTHERS = 'i.ord <> ALL (ARRAY(SELECT k.ord FROM kept k EXCEPT SELECT m.ord FROM mine m))';
 
 const ANSWERED = `COALESCE(f.id, s.id)::text AS id, ${epochMs('COALESCE(f.due_at, s.due_at)')}::text AS due_ms,
@@ -96,7 +97,7 @@ dropped AS (
   ))
 ),`;
 
-/** CTEs `kept`, what is kept of the keys of `input`, and `mine`, what of that no other call has. */
+/** CTEs `kept`, the reruns of the keys of `input`, and `mine`, those that no other call locks. */
 const keptAndMine = ({ rerun }: Tables, of: Targets): string => `
 kept AS MATERIALIZED (
   SELECT n.ord, r.at FROM ${of.named().by} n, LATERAL (
@@ -110,9 +111,9 @@ mine AS MATERIALIZED (
 ),`;
 
 /**
- * Removes the delays of (name, key) that no attempt and no other call holds, and that are not to run once more: most of those that are
- * cancelled. One look-up by key and no look at what is left; half the time of the above, which can
- * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
+ * Removes the delays of (name, key) that no attempt and no other call holds and that have no rerun:
+ * most cancels. One lookup by key and no look at the rest takes half the time of {@link cancelSql}.
+ * Parameters: names[], keys[]. Answers one row per delay removed.
  */
 export const cancelWaitingSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
@@ -134,7 +135,7 @@ gone AS (
 })}
 SELECT id::text AS id, name, key, ${wholeEpochMs('due_at')}::text AS due_ms FROM gone`;
 
-/** All of the delay `d`; there is a `clock`. */
+/** All columns of delay `d`; needs the CTE `clock`. */
 const columnsOf = (
   rerun: string,
 ): string => `d.id::text AS id, d.name, d.key, d.group_id, d.headers::text AS headers, d.payload::text AS payload,
@@ -154,8 +155,8 @@ FROM ${delay} d, clock
 WHERE d.name = $1::text AND d.key = $2::text`;
 
 /**
- * Live delays, dead letters included, in the order of their ids, and what each waits for. Parameters: behind which id, how
- * many, for how many milliseconds a node counts as alive of which nothing can be told; then the filter's.
+ * Live delays, dead letters included, by id, with what each waits for. Parameters: the id to start
+ * behind, limit, alive_ms; then the filter's.
  */
 export const listSql = (tables: Tables, filter: string): string => `
 WITH ${clock(tables)},
@@ -171,7 +172,7 @@ SELECT ${columnsOf(tables.rerun)}, ${waitsFor(tables)} AS waits_for
 FROM page d, clock
 ORDER BY d.id`;
 
-/** Their ids alone. */
+/** Only their ids. Parameters: the id to start behind, limit; then the filter's. */
 export const idsSql = ({ delay, now }: Tables, filter: string): string => `
 WITH ${clock({ now })}
 SELECT d.id::text AS id
@@ -188,16 +189,15 @@ FROM ${delay} d
 WHERE ${filter}`;
 
 /**
- * A handler schedules its own key: the row it runs on moves on in place, and the attempt ends in
- * history. Parameters: id, epoch, node, payload (null: as it is), after_ms, at, extend_ms,
- * max_attempts (null: as it is), lateness_ms, extras (null: as they are).
+ * A handler reschedules itself: its row moves on in place, and the attempt ends in history.
+ * Parameters: id, epoch, node, payload, after_ms, at, extend_ms, max_attempts, lateness_ms, extras;
+ * null payload, max_attempts and extras stay as they are.
  *
- * Without a payload it is as old as it was: nothing newer than what came meanwhile to run once more.
+ * Without a payload `created_at` stays: the row is not newer than a rerun stored in the meantime.
  *
- * Lock wait: what holds the row of a plain attempt, its own renewal above all, lets go soon, and is
- * waited for. A transactional handler that comes with a transaction of its own making, or a plain one
- * that has moved the row on in an open one, would wait for itself without end; it gets no row and
- * hears `running`.
+ * Lock wait: what locks the row of a plain attempt, above all its renewal, releases it soon, and
+ * the statement waits. A transactional handler that calls in another transaction, or a plain one
+ * that has moved the row in an open one, would wait for itself for ever; it gets no row: `running`.
  */
 export const moveOnSql = (tables: Tables, kept: HistoryKept, lockWait: LockWait): string => `
 WITH ${clockOf(tables, lockWait)},
@@ -240,8 +240,8 @@ const TO = [
 ] as const;
 
 /**
- * Moves delays. Parameters, one array each: those of the input, after_ms, at, extend_ms; the first of the last three
- * that is not absent counts. Of a call's list also its own attempts, which are left out. A dead letter answers
+ * Moves delays. Parameters, one array each: those of the input, after_ms, at, extend_ms (one of
+ * them is set); for a call's list also its own attempts, which are left out. A dead letter is
  * `absent`.
  */
 export const rescheduleSql = (
@@ -287,7 +287,7 @@ SELECT i.ord::text AS ord,
 FROM ${besideInput(['seen', 's'], ['free', 'f'], ['moved', 'm'])}, clock
 ORDER BY i.ord`;
 
-/** Makes the dead letter of (name, key) due now, with all its attempts. Parameters: name, key. */
+/** Makes the dead letter of (name, key) due now, and resets its attempts. Parameters: name, key. */
 export const retryDeadSql = (
   { delay, now }: Tables,
   lockWait: Exclude<LockWait, 'at once'>,
@@ -307,9 +307,10 @@ SELECT r.id::text AS id, r.group_id, r.epoch::text AS epoch, ${epochMs('r.due_at
 FROM retried r, clock`;
 
 /**
- * Makes delays due now that wait for their due time or for their next attempt; attempts and error stay. Parameters:
- * those of the input, and ids and epochs of the attempts that ask. One row per input: `due`, `running`, `absent`
- * (also for a dead letter), or `again` when the row changed under the look. One that would be missed is not late.
+ * Makes waiting delays due now; attempts and error stay. Parameters: those of the input, and ids
+ * and epochs of the calling attempts. One row per input: `due`, `running`, `absent` (also for a
+ * dead letter), or `again` when the row changed under the look. With `catchUp: 'none'` the due time
+ * becomes now even if it was earlier, because a late occurrence would be missed.
  */
 export const runNowSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
 WITH ${clockOf(tables, lockWait)},
@@ -345,14 +346,14 @@ const DUE = `CASE WHEN d.repeat ->> 'catchUp'::text = 'none' THEN ${wholeMs('clo
                     ELSE LEAST(d.due_at, ${wholeMs('clock.now')}) END`;
 
 /*
- * Of many dead letters. Parameters: those of the input. One row per dead letter; what is none answers no row. No attempt
- * holds a dead letter, so there is nothing to look at again.
+ * Statements for many dead letters. Parameters: those of the input. One row per dead letter, none
+ * for other items. No attempt holds a dead letter, so none has to be looked at again.
  */
 
 const deadRows = (tables: Tables, lockWait: LockWait, of: Targets, more: string[] = []): string =>
   freeRows(tables, lockWait, { of, more, onlyIf: `d.wake_at = 'infinity'` });
 
-/** Makes them due now, with all their attempts. */
+/** Makes them due now, and resets their attempts. */
 export const retryManyDeadSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
 WITH ${clockOf(tables, lockWait)},
 ${of.input()},
@@ -371,7 +372,6 @@ SELECT r.ord::text AS ord, 'retried' AS verdict, r.id::text AS id, r.name, r.key
        ${epochMs('clock.now')}::text AS now_ms
 FROM retried r, clock`;
 
-/** Removes them. */
 export const discardDeadSql = (
   tables: Tables,
   kept: HistoryKept,

@@ -13,12 +13,12 @@ import {
 import { pausesJson } from './pauses.sql.js';
 
 /**
- * A row as a small JSON array: one text to parse instead of five columns for each of thousands. Its wake is
- * in microseconds: a whole number, which looks the same to everybody. The last but one says how the latest attempt
- * ended: 0 none failed, 1 it failed, 2 without a word, 3 its process is gone before its lease has ended; and, as 4 more,
- * that a node could not read it.
+ * A row as a small JSON array: one text to parse instead of five columns for each of thousands. Its
+ * wake is in microseconds, a whole number, which every setting formats alike. The last element but
+ * one says how the latest attempt ended: 0 not failed, 1 failed, 2 without reporting a result, 3
+ * its process died before the lease ended; plus 4 if a node could not read the row.
  *
- * @param orphaned SQL that is true for an attempt without a process; then the wake is `looksAt`
+ * @param orphaned SQL that is true for an attempt without a process; its wake is then `looksAt`
  */
 const wakeJson = (row: string, { orphaned, looksAt } = NO_ORPHANS): string =>
   `pg_catalog.json_build_array(${row}.id, ${row}.epoch, ${row}.name,
@@ -28,16 +28,17 @@ const wakeJson = (row: string, { orphaned, looksAt } = NO_ORPHANS): string =>
                          WHEN ${row}.failed THEN 1 ELSE 0 END
                     + CASE WHEN ${row}.refused THEN ${REFUSED} ELSE 0 END, ${row}.group_id)`;
 
-/** Postgres leaves out what cannot be. */
+/** Postgres removes the constant branch. */
 const NO_ORPHANS = { orphaned: 'false', looksAt: 'NULL' };
 
 /**
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
  * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
- * peers_within_ms, whether this node holds its presence lock, the index of the names, and the process's own
- * instance; `withGroups` also byGroup[] and the groups that are left out. Answers one row: nodes (the others that live and are
- * not idle, since an idle one has no share), the instance that beat last under this name, whether the presence lock is held here, pauses, wakes, cursor, now_ms, and
- * later_ms, the clock read again when all else is read.
+ * peers_within_ms, whether this node holds its presence lock, the index of the names, the process's
+ * instance; with `withGroups` also byGroup[] and the skipped groups. Answers one row: nodes (the
+ * others that live; idle ones have no share and are left out), the instance of the last heartbeat
+ * under this name, whether this server knows the presence lock, pauses, wakes, cursor, now_ms, and
+ * later_ms, the clock read again at the end.
  */
 export const loadSql = (tables: Tables, withGroups = false): string => {
   const groups = withGroups ? { byGroup: '$13::bool[]', leftOut: '$14::text[]' } : undefined;
@@ -80,15 +81,10 @@ SELECT (SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_array(n.id, n.
        ${epochMs(now)}::text AS later_ms`;
 };
 
-/**
- * Overdue for less than this, a delay may wait for its group's limit, which its owner knows: no other node helps.
- */
+/** Only the owner knows a group's limit, which may throttle a delay that is overdue for less. */
 const HELP_GROUPS_AFTER_MS = 300_000;
 
-/**
- * An attempt without its process is looked at again after this time, by its claim: a process whose connection was cut has
- * another one by then.
- */
+/** Wait before the claim of an orphan: a process whose connection was cut has a new one by then. */
 const ORPHANED_FOR_MS = 1_000;
 
 const ORPHANED = {
@@ -96,24 +92,26 @@ const ORPHANED = {
   looksAt: plusMs('clock.now', `${ORPHANED_FOR_MS}::float8`),
 };
 
-/** SQL: since when a row could run. */
+/** SQL: since when a row could have run. */
 const dueOf = (row: string): string =>
   `CASE WHEN ${row}.orphaned THEN ${row}.wake_at ELSE ${wakeOf(row)} END`;
 
 /**
- * One page of everything overdue, without the low-water mark: late commits, expired leases, rows
- * of dead nodes, those that they still have leased included. Parameters: names[], counts[], ranks[], cursor_ms (null: from the start) and
- * cursor_id, scan (rows looked at, at most), limit (rows answered, at most), help_after_ms (rows
- * overdue for longer are any node's; null: own share only), ahead_ms (a lease that ends within this
- * time is worth an entry in the wheel), the index of the names, and the lock of this process; `withGroups` also byGroup[] and the groups that are left out. Answers one row: wakes, the cursor where the next page begins
- * (null: all has been looked at), the oldest wake from this page on unless the page is full, and now_ms.
+ * One page of everything overdue, without the low-water mark: late commits, expired leases, rows of
+ * dead nodes, also leased ones. Parameters: names[], counts[], ranks[], cursor_ms (null: from the
+ * start) and cursor_id, scan (rows read, at most), limit (rows answered, at most), help_after_ms
+ * (rows overdue for longer are any node's; null: own share only), ahead_ms (leases that end within
+ * this time are answered too), the index of the names, the lock of this process; with `withGroups`
+ * also byGroup[] and the skipped groups. Answers one row: wakes, the cursor where the next page
+ * begins (null: all has been read), the oldest wake from this page on unless the page is full, and
+ * now_ms.
  *
- * What a node could not read is any node's at once: its owner may be that very node.
+ * A row that a node could not read is any node's at once: its owner may be that node.
  *
- * The cursor is what carries it past a million rows of a name that no node serves: those of one page are
- * looked at once per sweep, and no page looks at more than `scan`. They are not kept: what one that is
- * not full has come to is found by one more walk, through the index alone. Not by more than one: while a
- * snapshot is held, each passes all that died since.
+ * The cursor carries the scan past a million rows of a name that no node serves: each row is read
+ * once per scan, and no page reads more than `scan` rows. They are not materialized: a second pass,
+ * through the index alone, finds where a page that is not full ends. There is no third: while a
+ * snapshot is held, each pass walks over all rows that died since.
  */
 export const sweepSql = ({ delay, now }: Tables, withGroups = false): string => {
   const groups = withGroups ? { byGroup: '$12::bool[]', leftOut: '$13::text[]' } : undefined;

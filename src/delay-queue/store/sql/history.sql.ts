@@ -1,13 +1,13 @@
 import { epochMs, presentEpochUs, type Tables } from '../../database/tables.js';
 
 /**
- * Deletes the oldest rows of a table, as many as one statement may. Parameters: age_ms, limit. Answers how
- * many. Rows that another session has are that one's to delete.
+ * Deletes the oldest rows of a table, except those that another session locks. Parameters: age_ms,
+ * limit. Answers how many.
  *
- * @param by what finds the chosen rows again
- * @param since the instant that counts for a row's age
+ * @param by the column that finds the chosen rows again
+ * @param since the instant that a row's age counts from
  * @param order of the index that has the oldest first
- * @param onlyWithoutNewer nothing is deleted while there is a row that is younger
+ * @param onlyWithoutNewer deletes nothing while a younger row exists
  */
 export const deleteOldest = (
   table: string,
@@ -40,17 +40,16 @@ SELECT pg_catalog.count(*)::text AS count FROM deleted`;
 };
 
 /**
- * Deletes the oldest lines of history. Parameters: keep_ms, limit. Answers how many.
+ * Deletes the oldest history rows. Parameters: keep_ms, limit. Answers how many.
  *
- * By ctid, which is safe here because the lines are locked and never updated: a join back to the
- * table may be planned as a read of all of it.
+ * By ctid, which is safe for rows that are locked and never updated: a join back to the table may
+ * be planned as a read of all of it.
  */
 export const pruneSql = ({ history }: Tables): string =>
   deleteOldest(history, { by: 'ctid', since: 'ended_at', order: 'ended_at, id, epoch' });
 
 /**
- * The same for a node that keeps no history, while no other node keeps one either: as long as a line is younger, that
- * one's own pruner has its rule.
+ * For a node that keeps no history. A younger row comes from a node that does, and prunes itself.
  */
 export const pruneAbandonedSql = ({ history }: Tables): string =>
   deleteOldest(history, {
@@ -66,7 +65,7 @@ const COLUMNS = `d.id::text AS id, d.name, d.key, d.state, ${epochMs('d.due_at')
        d.attempt_log::text AS attempt_log,
        d.group_id, d.headers::text AS headers, d.move_log::text AS move_log`;
 
-/** What became of the delays of (name, key), newest first. Parameters: name, key, limit. */
+/** How the delays of (name, key) ended, newest first. Parameters: name, key, limit. */
 export const historySql = ({ history }: Tables): string => `
 SELECT ${COLUMNS}
 FROM ${history} d
@@ -75,8 +74,8 @@ ORDER BY d.ended_at DESC, d.epoch DESC
 LIMIT $3::int`;
 
 /**
- * What ended, newest first, behind one line. Parameters: when that ended ('infinity': none), its id and epoch; how many;
- * then the filter's.
+ * Ended delays, newest first. Parameters: ended_at ('infinity': the newest), id and epoch of the
+ * row to start behind; limit; then the filter's.
  */
 export const endedSql = ({ history }: Tables, filter: string): string => `
 SELECT ${COLUMNS}, d.epoch::text AS epoch, ${presentEpochUs('d.ended_at')}::text AS ended_us

@@ -4,22 +4,22 @@ import { liveNames, lives, notLeftOut } from './fragments/presence.js';
 import { deleteOldest } from './history.sql.js';
 
 /**
- * Deletes nodes that have not been seen for long: a process that was killed did not leave. One that lives
+ * Deletes nodes not seen for long: a killed process does not leave the cluster. A node that lives
  * after all comes back with its next heartbeat. Parameters: stale_ms, limit. Answers how many.
  */
 export const forgetNodesSql = ({ node }: Tables): string =>
   deleteOldest(node, { by: 'id', since: 'seen_at', order: 'seen_at, id' });
 
-/** Rows looked at, at most: with so many of names that this node does not serve, it looks again when the last of them is due. */
+/** Rows read, at most. If there are more, the node looks again when the last of these is due. */
 const LOOKS_AT_MAX = 1_000;
 
 /**
- * A node with nothing to do says how long it leaves the database alone: until shortly before the next wake of its names,
- * in any node's share. What another node has leased has its wake behind it, and so keeps this one awake. Parameters: node,
- * names[], groups that are left out, for how many milliseconds at most, horizon_ms. Answers one row with `idle_ms`; none when there
- * is something to do within the horizon.
+ * An idle node records how long it leaves the database alone: until shortly before the next wake of
+ * its names, in any node's share. A row that another node has leased has its wake in the past, and
+ * keeps this node awake. Parameters: node, names[], skipped groups, the longest time in ms,
+ * horizon_ms. Answers `idle_ms`; no row if there is something to do within the horizon.
  *
- * It comes back half a horizon before that wake: a server that sleeps needs its time to start.
+ * The node comes back half a horizon before that wake: a suspended server needs time to start.
  */
 export const idleSql = (tables: Tables): string => `
 WITH ${clock(tables)},
@@ -47,21 +47,18 @@ FROM span, clock
 WHERE n.id = $1::text
 RETURNING span.ms::text AS idle_ms`;
 
-/** A node says goodbye. Parameters: node. */
+/** A node leaves the cluster. Parameter: node. */
 export const leaveSql = ({ node }: Tables): string => `
 DELETE FROM ${node} WHERE id = $1::text RETURNING id AS node`;
 
-/**
- * Which of these names no live node serves. Parameters: names[], for how many milliseconds a node counts as alive of which
- * no sign is there.
- */
+/** The names that no live node serves. Parameters: names[], alive_ms. */
 export const unservedSql = (tables: Tables): string => `
 WITH ${clock(tables)},
 ${liveNames(tables, '$2')}
 SELECT w.name FROM pg_catalog.unnest($1::text[]) AS w(name)
 WHERE NOT EXISTS (SELECT FROM live WHERE w.name = ANY (live.names))`;
 
-/** The ids of the nodes that live. Parameter: for how many milliseconds a node counts as alive whose presence no session shows. */
+/** The ids of the live nodes. Parameter: alive_ms. */
 export const liveNodesSql = (tables: Tables): string => `
 WITH ${clock(tables)}
 SELECT n.id

@@ -1,26 +1,26 @@
 import { epochMs, plusMs, type Tables, wholeMs } from '../../database/tables.js';
 import { clock, clockOf, type LockWait } from './fragments/clock.js';
 
-/** Of all names and groups together: nodes keep them in memory, and send those of groups with each load. */
+/** In all: nodes keep pauses in memory, and send those of groups with each load. */
 export const PAUSES_MAX = 1_000;
 
-/** A pause that has no end is `infinity` in the table. */
+/** In the table, `infinity` stands for a pause without an end. */
 const COLUMNS = `p.name, NULLIF(p.group_id, '') AS group_id, p.reason,
        ${epochMs('p.paused_at')}::text AS paused_ms,
        CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END::text AS until_ms`;
 
-/** Condition: no attempt of the delay `d` may begin now. Mostly there is no pause at all, and no row is compared with any. */
+/** Condition: `d` is paused. Usually there is no pause, and no row is compared with any. */
 export const isPaused = ({ pause }: Tables): string => `(
     (SELECT EXISTS (SELECT FROM ${pause})) AND EXISTS (
       SELECT FROM ${pause} p
       WHERE p.name = d.name AND p.group_id IN ('', d.group_id) AND p.until > clock.now))`;
 
-/** Those of an array of names that are not paused as a whole; there is a `clock`. A crowd that is paused is then passed over by its name. */
+/** The names of an array that are not paused as a whole: a scan then skips a paused backlog. */
 export const unpausedNames = ({ pause }: Tables, names: string): string => `ARRAY(
     SELECT n.name FROM pg_catalog.unnest(${names}) AS n(name)
     WHERE NOT EXISTS (SELECT FROM ${pause} p, clock WHERE p.name = n.name AND p.group_id = '' AND p.until > clock.now))`;
 
-/** The pauses that go on, as a JSON array; there is a `clock`. */
+/** The pauses in effect, as a JSON array; needs the CTE `clock`. */
 export const pausesJson = ({ pause }: Tables): string => `
        (SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_array(p.name, p.group_id,
                  CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END)
@@ -28,8 +28,8 @@ export const pausesJson = ({ pause }: Tables): string => `
         FROM ${pause} p, clock WHERE p.until > clock.now)`;
 
 /**
- * Pauses a name or one of its groups, or changes the pause that there is. Parameters: name, group (''), reason, for how
- * many milliseconds, until when (both null: without an end). Answers nothing where there are too many.
+ * Pauses a name or one of its groups, or changes an existing pause. Parameters: name, group (''),
+ * reason, duration in ms, until (both null: no end). Answers no row if there are too many.
  */
 export const pauseSql = ({ pause, now }: Tables, lockWait: LockWait): string => `
 WITH ${clockOf({ now }, lockWait)},
@@ -49,7 +49,7 @@ paused AS (
 )
 SELECT ${COLUMNS} FROM paused p`;
 
-/** Ends a pause. Parameters: name, group (''). Answers a row when it was going on. */
+/** Ends a pause. Parameters: name, group (''). Answers a row if it was in effect. */
 export const resumeSql = ({ pause, now }: Tables, lockWait: LockWait): string => `
 WITH ${clockOf({ now }, lockWait)},
 resumed AS (
@@ -57,7 +57,6 @@ resumed AS (
 )
 SELECT ${COLUMNS} FROM resumed p, clock WHERE p.until > clock.now`;
 
-/** The pauses that go on. */
 export const pausesSql = ({ pause, now }: Tables): string => `
 WITH ${clock({ now })}
 SELECT ${COLUMNS} FROM ${pause} p, clock WHERE p.until > clock.now ORDER BY p.name, p.group_id`;

@@ -6,20 +6,21 @@ import { andLogged, endedAttempt, intoHistory, movedTo } from './fragments/histo
 import { asSaid, isDeclared, repeatFrom } from './fragments/look.js';
 import { fencedRow, keyedRow } from './fragments/targets.js';
 
-/** How long it waits for a key that is inserted meanwhile. It is said again, so there is no need to wait. */
+/** How long it waits for a key being inserted. Not long: the declaration is repeated. */
 const INSERT_WAITS_MS_MAX = 10;
 
 const AS_DECLARED = asSaid('d.repeat');
 
-/** The row is another deployment's. One of no deployment belongs to whichever declares it. */
+/** Condition: another deployment's row. A row of none belongs to whichever declares it. */
 const IS_FOREIGN = `COALESCE(d.repeat ->> 'deployment'::text <> COALESCE(i.repeat ->> 'deployment'::text, ''), false)`;
 
-/** The row of `i` does not stand as declared. */
+/** Condition: the row differs from its declaration `i`. */
 const IS_OTHER = `${AS_DECLARED} IS DISTINCT FROM i.repeat OR d.payload <> i.payload OR d.wake_at = 'infinity'`;
 
 /**
- * CTE `newer`: the names of nodes of this deployment that have said their word later than this one. What is left of an older word, because a row
- * was held, counts no more: it would undo theirs. Parameters: the node, and whether this is its first word, at `clock.now`.
+ * CTE `newer`: the names of nodes of this deployment that declared later than this one. What this
+ * node could not write then, because a row was locked, no longer applies to these names: it would
+ * undo theirs. Parameters: the node, and whether this is its first declaration, at `clock.now`.
  */
 const newerWords = (
   { node }: Tables,
@@ -32,16 +33,18 @@ newer AS MATERIALIZED (
     AND n.deployment = me.deployment
 )`;
 
-/** A newer node serves that name. */
+/** Condition: a newer node serves that name. */
 const isOutdated = (name: string): string =>
   `EXISTS (SELECT FROM newer WHERE ${name} = ANY (newer.names))`;
 
 /**
- * Makes delays that recur stand as they are declared. One that recurs in another way is due when the new way says. Only
- * what is due already stays so: no instant that has come is lost. One that stands is not touched.
+ * Makes recurring delays match their declarations, and leaves those alone that do. A delay whose
+ * repeat has changed is due when the new repeat says, unless it is due already: no instant that has
+ * come is lost.
  *
- * It waits for no lock: what runs, or is locked, answers `again`. Parameters, one array each, sorted by (name, key):
- * names, keys, payloads, repeats, first due times; then the node, whether it is its first word, and its deployment ('': none). Answers a row for each.
+ * It waits for no row lock: a delay that runs or is locked answers `again`. Parameters, one array
+ * each, sorted by (name, key): names, keys, payloads, repeats, first due times; then the node,
+ * whether this is its first declaration, its deployment ('': none). Answers one row for each.
  */
 export const declareSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables, { waitsMs: INSERT_WAITS_MS_MAX })},
@@ -117,17 +120,18 @@ SELECT CASE WHEN a.key IS NOT NULL THEN 'added'
 FROM input i LEFT JOIN seen s USING (ord) LEFT JOIN changed c USING (ord) LEFT JOIN added a USING (name, key)
 ORDER BY i.ord`;
 
-/** What the database's clock says. */
+/** The clock. */
 export const nowSql = ({ now }: Tables): string => `SELECT ${epochMs(now)}::text AS now_ms`;
 
-/** What `state` says of an occurrence that leaves no line in history. */
+/** The `state` of an occurrence without a history row. */
 export const NO_LINE = '';
 
 /**
- * Ends occurrences of delays that recur: each goes on to its next instant, with all its attempts. Parameters, one array
- * each: ids, epochs, due (of the occurrence), next, states, lateness_ms (absent: no attempt ended it), errors ('': none),
- * max_attempts (absent: the node holds it; else it is due and has no attempt left); then the node. Fenced by epoch and
- * owner; answers the rows that it moved.
+ * Ends occurrences of recurring delays: each moves on to its next instant, with its attempts reset.
+ * Parameters, one array each: ids, epochs, due (of the occurrence), next, states, lateness_ms
+ * (absent: no attempt ended it), errors ('': none), max_attempts (absent: the node holds it; if
+ * not, it is due with no attempt left); then the node. Fenced by epoch and owner; answers the rows
+ * that it moved.
  */
 export const recurSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
@@ -175,9 +179,10 @@ const ENDED = endedAttempt(
 );
 
 /**
- * Removes delays that were declared to recur and are declared no more. It waits for no lock. Parameters: names whose declarations
- * are known; then names and keys of those that are declared, an array each; then the node, whether it has not said its word yet, and its deployment ('': none): those of others are left alone. Answers which are removed,
- * and how many are left, because they run or are locked.
+ * Removes declared delays of this deployment that are no longer declared; waits for no lock.
+ * Parameters: names whose declarations are known; names and keys of the declared delays, an array
+ * each; the node, whether it has not declared yet, its deployment ('': none). Answers the delays
+ * removed, and how many are left because they run or are locked.
  */
 export const withdrawSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},${newerWords(tables, { self: '$4::text', isFirst: '$5::bool' })},

@@ -23,13 +23,13 @@ import { freeRows, goesOnAsItDid, isDeclared, looked, repeatFrom } from './fragm
 import { keyedRow } from './fragments/targets.js';
 
 /**
- * How long a statement about many callers' keys waits for one that another session is inserting in a
- * transaction of its own. Postgres has no SKIP LOCKED for that. Longer than a commit takes, so that
- * nodes that meet on a key do not refuse each other, and far shorter than `deadlock_timeout`.
+ * How long a statement for many callers waits for a key that another session is inserting in its
+ * own transaction; Postgres has no SKIP LOCKED for that. Longer than a commit takes, so that nodes
+ * that meet on a key do not refuse each other, and far shorter than `deadlock_timeout`.
  */
 const INSERT_WAITS_MS_MAX = 10;
 
-/** What the statement waits for an uncommitted key, at most; undefined where it is not ours to say. */
+/** The longest wait for an uncommitted key; undefined where the limit is not ours to set. */
 const LIMITS_MS: Record<LockWait, number | undefined> = {
   waits: undefined,
   'a while': HELD_MAX_MS,
@@ -37,8 +37,8 @@ const LIMITS_MS: Record<LockWait, number | undefined> = {
 };
 
 /**
- * Whether a statement writes what few delays have, too: group and headers, or those and how they recur. Its last
- * parameter is an array of them, as JSON texts. Each column of each row costs, and so the others do without.
+ * Whether a statement also writes rare columns: group and headers, or these and the repeat. Its
+ * last parameter is then an array of JSON texts. Each column of each row costs time.
  */
 export type Columns = 'usual' | 'all' | 'recurring';
 
@@ -48,7 +48,7 @@ const COLUMNS: Record<Columns, readonly string[]> = {
   recurring: ['group_id', 'headers', 'repeat'],
 };
 
-/** What they are for the input `i`, due at `d.due`. */
+/** Their values for the input `i`, due at `d.due`. */
 const valuesOf = (columns: Columns): string[] => {
   if (columns === 'usual') return [];
   const values = [extrasOf('i.extras')];
@@ -56,7 +56,7 @@ const valuesOf = (columns: Columns): string[] => {
   return [...values, repeatFrom(`(i.extras::jsonb -> 'repeat'::text)`, 'd.due')];
 };
 
-/** SQL for group and headers out of such a text. */
+/** SQL for group and headers from such a text. */
 const extrasOf = (text: string): string =>
   `${text}::jsonb ->> 'group'::text, ${text}::jsonb -> 'headers'::text`;
 
@@ -78,17 +78,16 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[],
      ) d`;
 
 /**
- * From the INSERT itself: a CTE around it costs a tenth of the statement's time. `wake_at` is left out, which
- * follows from the other two, and the clock is written once for all rows: each text of each row costs the
- * server a thirtieth.
+ * RETURNING of the INSERT itself, because a CTE around it costs a tenth of the statement's time.
+ * `wake_at` follows from the other two, and the clock is formatted once for all rows: each text of
+ * each row costs the server a thirtieth.
  */
 const returning = (...more: string[]): string => `
 RETURNING ${['id::text AS id', ...more].join(', ')}, ${wholeEpochMs('due_at')}::text AS due_ms,
           (SELECT ${presentEpochUs('now')}::text FROM clock) AS now_us`;
 
 /**
- * The row of a key, if it is taken for all to see. As a scalar sub-select it is an index look-up per
- * key, whatever the planner thinks of the table's size.
+ * The committed row of a key: a scalar sub-select is one index lookup, whatever the planner thinks.
  */
 const rowOf = ({ delay }: Tables, input: string): string =>
   `(SELECT t.id FROM ${delay} t WHERE t.name = ${input}.name AND t.key = ${keyOrNull(`${input}.key`)} LIMIT 1)`;
@@ -96,16 +95,17 @@ const rowOf = ({ delay }: Tables, input: string): string =>
 /**
  * Inserts delays; a key that is taken is left alone and missing from the answer.
  *
- * A key that is taken for all to see is not even tried: a unique index lets an INSERT wait for
- * a writer of the row there, and a handler that moved its own row on may take its time.
+ * A key with a committed row is not even tried: in a unique index, an INSERT waits for a writer of
+ * the existing row, and a handler that rescheduled itself may take its time.
  *
- * With lockWait, a key that is inserted meanwhile is left alone as well. Being ready for that costs
- * each row a quarter of its time, for Postgres inserts it twice then, and it happens to few. So
- * `at once`, which is for a statement that is a transaction of its own, is not: it fails with 23505, and
- * with 55P03 where it would have to wait for another session's uncommitted key.
+ * A key that is inserted in the meantime is left alone as well, except with `at once`. ON CONFLICT
+ * costs 25 % per row (speculative insert), and few keys need it. So `at once`, for a statement that
+ * is a transaction of its own, does without: it fails with 23505, and with 55P03 where it would
+ * have to wait for another session's uncommitted key.
  *
- * Parameters, one array each, sorted by (name, key): names, keys, payloads, after_ms (whole; counts where
- * `at` is absent), at, max_attempts. Identities follow the order of the arrays, so the caller can match keyless rows.
+ * Parameters, one array each, sorted by (name, key): names, keys, payloads, after_ms (whole; counts
+ * where `at` is absent), at, max_attempts. Identities follow the order of the arrays, so the caller
+ * can match keyless rows.
  */
 export const scheduleNewSql = (
   tables: Tables,
@@ -119,9 +119,9 @@ ORDER BY i.ord${
 }${returning('name', 'key')}`;
 
 /**
- * Inserts all, or none when a key is taken: a statement that is a transaction of its own may not leave
- * some out. It fails with 23505 where one of the keys is inserted meanwhile, and with 55P03 where that takes too
- * long. Parameters as there; the answer has no names and keys, which are a fifth of what there is to read for the caller.
+ * Inserts all, or none when a key is taken, because a transaction of its own may not omit some.
+ * Fails with 23505 if a key is inserted in the meantime, and with 55P03 if that takes too long.
+ * Parameters as for {@link scheduleNewSql}. Omits names and keys, a fifth of the answer.
  */
 export const scheduleAllNewSql = (tables: Tables, columns: Columns = 'usual'): string => `
 WITH ${clock(tables, { whole: true, waitsMs: LIMITS_MS['a while'] })}${insertInto(tables, columns)}
@@ -130,26 +130,23 @@ WHERE NOT EXISTS (
 )
 ORDER BY i.ord${returning()}`;
 
-/** Inserts delays without a key, which can be in no other call's way. Parameters and answer as there, the keys all null. */
+/** Inserts delays without a key, which cannot conflict; otherwise as {@link scheduleAllNewSql}. */
 export const scheduleKeylessSql = (tables: Tables, columns: Columns = 'usual'): string => `
 WITH ${clock(tables, { whole: true })}${insertInto(tables, columns)}
 ORDER BY i.ord${returning()}`;
 
-/** Whether each item is written for itself, or all of them or none: then no item answers `again` or `conflict`. */
+/** Writes each item separately, or all or none: all only if none answers `again` or `conflict`. */
 type Extent = 'each' | 'all or none';
 
-/**
- * Whether a call says how a delay recurs. Each text of this statement is planned at each call, so those that do not say it
- * have one without.
- */
+/** Whether calls set the repeat. The statement is planned at each call, and most calls do not. */
 export type Says = 'when' | 'how it recurs';
 
-/** Code says how `f` recurs, and calls do not. */
+/** Condition: code declares the repeat of `f`, and the call sets one. */
 const IS_REFUSED = `${isDeclared('f.repeat')} AND f.extras::jsonb -> 'repeat'::text IS NOT NULL`;
 
 /**
- * CTE `writable`: the rows of `free` that may be written, which with `all or none` are all of them or, when
- * one item has to look again or meets a conflict, none.
+ * CTE `writable`: the rows of `free` that may be written. With `all or none` these are all of them,
+ * or none if one item has to look again or meets a conflict.
  */
 const writable = (extent: Extent, says: Says): string =>
   extent === 'each'
@@ -163,7 +160,7 @@ writable AS MATERIALIZED (SELECT * FROM free WHERE NOT EXISTS (SELECT FROM block
 
 const writableOf = (extent: Extent): string => (extent === 'each' ? 'free' : 'writable');
 
-/** When the new one takes the place of `f`, which waits. A dead letter waits for nothing. */
+/** Condition: the new delay replaces `f`, which waits. A dead letter is always replaced. */
 const REPLACES = `f.dead OR CASE f.on_conflict WHEN 'replace' THEN true
                              WHEN 'earlier' THEN f.due < f.due_at
                              WHEN 'later' THEN f.due > f.due_at END`;
@@ -172,7 +169,7 @@ const MAX_WAIT = `(f.extras::jsonb ->> 'maxWait'::text)::float8`;
 
 const GOES_ON = goesOnAsItDid('f.repeat', 'f.extras');
 
-/** When it is due that takes the place of `f`: no later than the longest wait allows, if there is one. */
+/** The due time of the delay that replaces `f`, limited by `maxWait` if there is one. */
 const DUE_ONCE = `CASE WHEN f.dead THEN f.due ELSE LEAST(f.due, ${wholeMs(plusMs('f.created_at', MAX_WAIT))}) END`;
 
 const DUE: Record<Says, string> = {
@@ -180,7 +177,7 @@ const DUE: Record<Says, string> = {
   'how it recurs': `CASE WHEN NOT f.dead AND ${GOES_ON} THEN f.due_at ELSE ${DUE_ONCE} END`,
 };
 
-/** A delay of the list that does not say it goes on to recur as it did. */
+/** A delay of the list without a repeat keeps the one that it has. */
 const REPEAT = `CASE WHEN f.extras::jsonb -> 'repeat'::text IS NULL OR NOT f.dead AND ${GOES_ON} THEN f.repeat
                     ELSE ${repeatFrom(`(f.extras::jsonb -> 'repeat'::text)`, DUE['how it recurs'])} END`;
 
@@ -190,11 +187,11 @@ const CONFLICT: Record<Extent, string> = {
 };
 
 /**
- * The look at keys that were taken when `place` ran. An unleased row is locked, waiting at most for
- * a claim in flight or another caller's transaction; a leased one answers at once.
- * Parameters as in `place`, then: on_conflict[], extras[]. Answers one row per input: `again` means that
- * another session moved the row meanwhile, or with `all or none` that nothing was written because of
- * another item, and the caller has to begin anew with a new statement.
+ * The look at keys that were taken when `place` ran. An unleased row is locked, after waiting at
+ * most for a claim in flight or another caller's transaction; a leased one answers at once.
+ * Parameters as in `place`, then: on_conflict[], extras[]. Answers one row per input. `again`:
+ * another session moved the row or, with `all or none`, another item prevented all writes; the
+ * caller begins again with a new statement.
  */
 export const scheduleTakenSql = (
   tables: Tables,
@@ -249,23 +246,23 @@ FROM ${besideInput(['seen', 's'], ['free', 'f'], ['placed', 'p'])}, clock
 ORDER BY i.ord`;
 
 /**
- * Takes back delays that this very call has inserted: no other caller has seen them, for other branches of the
- * caller wait for the end of the call. So history does not tell of them either. Parameter: ids[].
+ * Deletes delays that this same call inserted. No other caller has seen them, because other
+ * branches of the caller wait for the call to end; history omits them too. Parameter: ids[].
  */
 export const scheduleUndoSql = ({ delay }: Tables): string =>
   `DELETE FROM ${delay} WHERE id = ANY ($1::bigint[])`;
 
 /*
- * A key that runs is to run once more. That cannot stand in the row that runs: a transactional attempt locks it to its
- * end, and no writer waits for a handler. So it stands beside it until the run is over (docs/adr/0054).
+ * A running key is to run once more. Its row cannot hold that: a transactional attempt locks it
+ * until it ends, and no writer waits for a handler. So `rerun` holds it until then (docs/adr/0054).
  */
 
 const MAX_WAIT_OF_RERUN = `(i.extras::jsonb ->> 'maxWait'::text)::float8`;
 
 /**
- * Keeps calls that met a delay that runs: one for each key, the last. Parameters, one array each, sorted by (name, key):
- * as in `place`, then extras[] and the ids of the delays that run. Answers a row for each, in no order. It waits for calls that write about the same key in a
- * transaction that is open.
+ * Stores calls that met a running delay: the last of each key. Parameters, one array each, sorted
+ * by (name, key): as in `place`, then extras[] and the ids of the running delays. Answers a row for
+ * each, unordered. It waits for calls that write to the same key in an open transaction.
  */
 export const askRerunSql = (tables: Tables, lockWait: LockWait): string => `
 WITH ${clockOf(tables, lockWait)}
@@ -287,7 +284,7 @@ SET id = excluded.id, payload = excluded.payload,
     group_id = excluded.group_id, headers = excluded.headers
 RETURNING r.name, r.key, ${epochMs('r.due_at')}::text AS due_ms`;
 
-/** Drops what is kept for keys, but not what another call writes just now. Parameters: names[], keys[]. */
+/** Drops reruns, except those that another call is writing. Parameters: names[], keys[]. */
 export const dropRerunsSql = ({ rerun }: Tables): string => `
 DELETE FROM ${rerun} WHERE ctid = ANY (ARRAY(
   SELECT r.ctid FROM unnest($1::text[], $2::text[]) AS i(name, key), LATERAL (
@@ -295,7 +292,7 @@ DELETE FROM ${rerun} WHERE ctid = ANY (ARRAY(
   ) r
 ))`;
 
-/** What is kept: those first whose run is over. Parameter: limit. */
+/** The stored reruns, those whose run is over first. Parameter: limit. */
 export const rerunsSql = (tables: Tables): string => `
 WITH ${clock(tables)}
 SELECT r.name, r.key, (NOT r.runs)::text AS is_over
@@ -309,8 +306,9 @@ ORDER BY r.runs, r.due_at
 LIMIT $1::int`;
 
 /**
- * The row says something newer, if it was scheduled since. A dead letter of that kind may have begun before what is kept was
- * committed: its key runs once more, with what the row says.
+ * Condition: the row is newer than the rerun, because it was scheduled since. A dead letter that is
+ * newer may have begun before the rerun was committed: its key runs once more, with what the row
+ * says.
  */
 const IS_NEWER = `f.created_at > w.asked_at`;
 
@@ -318,12 +316,12 @@ const newerOf = (column: string): string =>
   `${column} = CASE WHEN ${IS_NEWER} THEN d.${column} ELSE w.${column} END`;
 
 /**
- * What is kept for one key becomes its delay, unless it runs. It takes the place of one that waits and is older, as a
- * retry of the run is, and of a dead letter. Parameters: name, key. Answers a row when it is done: with the delay that
- * was written, if one was.
+ * Turns the rerun of one key into its delay, unless the key runs. It replaces an older delay that
+ * waits, such as a retry of the run, and a dead letter. Parameters: name, key. Answers a row when
+ * it is done: with the delay that was written, if any.
  *
- * One statement: at any moment a key has either what is kept or the delay that was made of it, and each look, as that of
- * `cancel`, sees one of the two. It waits for no lock, but shortly for a call that inserts that key just now.
+ * One statement, so that a key always has either its rerun or the delay made of it, and each look
+ * sees one of the two. It waits for no lock, except shortly for a call that is inserting that key.
  */
 export const rerunSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables, { waitsMs: INSERT_WAITS_MS_MAX })},
@@ -383,6 +381,6 @@ FROM clock, done LEFT JOIN (SELECT * FROM moved UNION ALL SELECT * FROM placed) 
 
 const CREATED_AT = 'CASE WHEN w.max_wait_ms IS NULL THEN clock.now ELSE w.created_at END';
 
-/** Whether anything is kept for the key of the row `d`: a look into an index that is nearly always empty. */
+/** Condition: a rerun is stored for the key of `d`; nearly always, its index is empty. */
 export const hasRerun = ({ rerun }: Tables, of = 'd'): string =>
   `EXISTS (SELECT FROM ${rerun} r WHERE r.name = ${of}.name AND r.key = ${of}.key ${STAYS_APART})`;

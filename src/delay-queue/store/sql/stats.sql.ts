@@ -6,14 +6,14 @@ import { liveNames, lives } from './fragments/presence.js';
 import { isPaused } from './pauses.sql.js';
 import { anyHeld, fullLimits, heldBy, IS_LIMITED } from './waits-for.js';
 
-/** What is counted of a delay `d`, as columns of its own; there is a `clock`. */
+/** What is counted of a delay `d`, as columns; needs the CTE `clock`. */
 const COUNTED = `${stateAt('clock.now')} AS state,
          CASE WHEN ${wakeOf('d')} <= clock.now THEN ${wakeOf('d')} END AS overdue_since`;
 
-/** Minus infinity has no age. GREATEST ignores NULL, so where none is overdue both are. */
+/** Minus infinity has no age. GREATEST ignores NULL, and without an overdue row both are NULL. */
 const NOT_INFINITE = `GREATEST(pg_catalog.min(overdue_since), CASE WHEN pg_catalog.count(overdue_since) > 0 THEN '0001-01-01 00:00:00+00'::timestamptz END)`;
 
-/** How many of a group of such rows are in each state, and those whose wake is past: no attempt has begun. */
+/** Rows of a group by state, and the overdue ones: their wake is past and no attempt has begun. */
 const COUNTS = `pg_catalog.count(*) AS total,
          pg_catalog.count(*) FILTER (WHERE state = 'scheduled') AS scheduled,
          pg_catalog.count(*) FILTER (WHERE state = 'running') AS running,
@@ -22,15 +22,14 @@ const COUNTS = `pg_catalog.count(*) AS total,
          pg_catalog.count(overdue_since) AS overdue,
          ${epochMs(`(SELECT now FROM clock) - ${NOT_INFINITE}`)} AS oldest_overdue_ms`;
 
-/** These counts of a row `c`, as texts. */
+/** The counts of row `c`, as texts. */
 const COUNTS_AS_TEXT = `c.scheduled::text AS scheduled, c.running::text AS running, c.retrying::text AS retrying,
        c.dead::text AS dead, c.overdue::text AS overdue, c.oldest_overdue_ms::text AS oldest_overdue_ms`;
 
 /**
- * How many delays each group of a name has in each state, those with the most first. Parameters: limit; then those of the
- * condition. Delays without a group are left out, and index `delay_group` does not know of them.
- *
- * @param where on `d`
+ * How many delays each group of a name has in each state, the most of `by` first. Parameters:
+ * limit; then those of `where`, a condition on `d`. Leaves out delays without a group, which are
+ * not in index `delay_group`.
  */
 export const groupStatsSql = (tables: Tables, where: string, by: GroupOrder): string => {
   const column = by === 'oldestOverdueMs' ? 'oldest_overdue_ms' : by;
@@ -58,9 +57,9 @@ ORDER BY ${order}`;
 };
 
 /**
- * How many delays each name has in each state, and those whose wake is past: no node has begun them, and what holds them
- * back. Reads the whole table, and asks once for each group that has something overdue. Parameter: for how many
- * milliseconds a node counts as alive of which nothing can be told.
+ * How many delays each name has in each state, how many are overdue, and what holds these back.
+ * Reads the whole table, and checks pauses and limits once for each group with overdue delays.
+ * Parameter: alive_ms.
  */
 export const nameStatsSql = (tables: Tables): string => `
 WITH ${clock(tables)},
@@ -95,8 +94,7 @@ FROM of_name c
 ORDER BY c.name`;
 
 /**
- * The nodes that live, and how many delays each has leased: the table is read once for all of them. Parameter: for how
- * many milliseconds a node counts as alive of which nothing can be told.
+ * The live nodes and how many delays each has leased; reads the table once. Parameter: alive_ms.
  */
 export const nodeStatsSql = (tables: Tables): string => `
 WITH ${clock(tables)}

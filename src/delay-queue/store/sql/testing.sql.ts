@@ -5,30 +5,30 @@ import { isPaused, unpausedNames } from './pauses.sql.js';
 const aheadTo = (instant: string): string =>
   `GREATEST(0, pg_catalog.ceil(${epochMs(`${instant} - pg_catalog.clock_timestamp()`)}))::bigint`;
 
-/** What stood for a call that a killed process never ended goes on. */
+/** Starts a clock that was stopped for a call whose process was killed. */
 export const goOnSql = ({ testingClock }: Tables): string => `
 UPDATE ${testingClock} SET stands_at = NULL, ahead_ms = ${aheadTo('stands_at')}
 WHERE stands_at IS NOT NULL AND NOT is_set`;
 
-/** Where it is. Answers where it stands or null, whether a test has said so, how far ahead it goes, and the database's clock. */
+/** Where the clock stands or null, whether a test set it, how far it is ahead; the database's. */
 export const testClockSql = ({ testingClock }: Tables): string => `
 SELECT COALESCE(c.is_set, false)::text AS is_set, COALESCE(c.ahead_ms, 0)::text AS ahead_ms,
        ${epochMs('c.stands_at')}::text AS stands_ms, ${epochMs('pg_catalog.clock_timestamp()')}::text AS database_ms
 FROM (SELECT) one LEFT JOIN ${testingClock} c ON true`;
 
-/** Has it stand. Parameters: at how many milliseconds since 1970, whether a test says so. */
+/** Stops the clock. Parameters: at how many milliseconds since 1970, whether a test set it. */
 export const standSql = ({ testingClock }: Tables): string => `
 INSERT INTO ${testingClock} (is_set, ahead_ms, stands_at)
 VALUES ($2::bool, 0, ${plusMs('pg_catalog.to_timestamp(0)', '$1::float8')})
 ON CONFLICT (is_there) DO UPDATE SET is_set = excluded.is_set, stands_at = excluded.stands_at`;
 
-/** Has it go on from there, but never behind the database's. Parameter: milliseconds since 1970. */
+/** Starts the clock there, but never behind the database's. Parameter: milliseconds since 1970. */
 export const flowSql = ({ testingClock }: Tables): string => `
 INSERT INTO ${testingClock} (is_set, ahead_ms)
 VALUES (false, ${aheadTo(plusMs('pg_catalog.to_timestamp(0)', '$1::float8'))})
 ON CONFLICT (is_there) DO UPDATE SET is_set = false, stands_at = NULL, ahead_ms = excluded.ahead_ms`;
 
-/** Removes all there is, and has the clock be the database's again. */
+/** Empties the tables, except for `node`, and makes the clock the database's again. */
 export const wipeSql = ({
   delay,
   history,
@@ -49,9 +49,9 @@ const COLUMNS = `d.id::text AS id, d.epoch::text AS epoch, d.name, d.key, d.grou
        (d.last_error IS NOT NULL)::text AS failed`;
 
 /**
- * What is due, the oldest first, for tests. Parameters: names[], ids[] that are left out, whether only what was due first
- * (at one instant), limit. What was overdue when it was scheduled wakes at once, perhaps together with others: their due
- * times tell which is first. What is paused is not due.
+ * Due delays, oldest first, for tests; paused ones are not due. Parameters: names[], ids[] to leave
+ * out, whether only those of the first instant, limit. Delays that were overdue when scheduled wake
+ * at once, perhaps together: their due times decide which is first.
  */
 export const dueSql = (tables: Tables): string => `
 WITH ${clock(tables)},
@@ -67,7 +67,7 @@ WHERE NOT $3::bool OR (d.wake, d.due_at) = (SELECT f.wake, f.due_at FROM due f O
 ORDER BY d.wake, d.due_at, d.id
 LIMIT $4::int`;
 
-/** The same of one, due or not, unless it is paused. Parameter: id. */
+/** The same for one delay, due or not, unless it is paused. Parameter: id. */
 export const dueOneSql = (tables: Tables): string => `
 WITH ${clock(tables)}
 SELECT ${COLUMNS}
@@ -75,11 +75,12 @@ FROM ${tables.delay} d, clock
 WHERE d.id = $1::bigint AND d.wake_at < 'infinity' AND NOT ${isPaused(tables)}`;
 
 /**
- * When the next of those names is due, or a pause ends, for tests. Parameters: names[], ids[] that are left out, for a limit
- * holds them back. Answers milliseconds since 1970, rounded up; null: there is nothing.
+ * When the next delay of these names is due, or a pause ends, for tests. Parameters: names[], ids[]
+ * to leave out because a limit throttles them. Answers milliseconds since 1970, rounded up; null:
+ * none.
  *
- * The first one in the index of wakes is enough. Only what is leased may wake later than it says there, and was due
- * when it was claimed.
+ * The first row in the index of wakes is enough. Only a leased row may wake later than its
+ * `wake_at`, and that was due when it was claimed.
  */
 export const nextSql = (tables: Tables): string => `
 WITH ${clock(tables)}

@@ -2,7 +2,7 @@ import { dateMs, type Tables, wakeOf } from '../../database/tables.js';
 import { IS_SERVED } from './fragments/presence.js';
 import { isPaused } from './pauses.sql.js';
 
-/** How many attempts run under the limit `q`: of the whole name, or of those permits alone. */
+/** How many attempts run under limit `q`: those of the whole name, or of `those` permits. */
 const runningUnder = ({ delay, permit }: Tables, those = 'true'): string => `(
       SELECT pg_catalog.count(*) FROM ${permit} p
       WHERE p.name = q.name AND ${those}
@@ -10,17 +10,17 @@ const runningUnder = ({ delay, permit }: Tables, those = 'true'): string => `(
              WHERE r.id = p.id AND r.epoch = p.epoch AND r.leased_until > clock.now LIMIT 1) IS NOT NULL)`;
 
 /**
- * Condition: no attempt may begin under the limit `q` now, as the last claim left it: its rate has not filled since, or
- * as many attempts as that claim knew places for still run. One statement for both would read the permits of the whole
- * name for each of its groups.
+ * Condition: no attempt may begin under limit `q` now, as the last claim left it: its rate has not
+ * refilled since, or as many attempts still run as that claim counted slots. Two counts, because
+ * one for both would read the permits of the whole name for each of its groups.
  */
 const isFull = (tables: Tables): string => `(q.full_until > clock.now OR q.full_places <=
     CASE WHEN q.group_id = '' THEN ${runningUnder(tables)}
          ELSE ${runningUnder(tables, 'p.group_id = q.group_id')} END)`;
 
 /**
- * CTE `full_limit`: the limits that leave no place now to names and groups of these rows. Each is looked up once, however
- * many delays it holds: a limit of 10,000 counts 10,000 attempts. There is a `clock`.
+ * CTE `full_limit`: the limits that leave no slot to these rows. Each is looked up once, however
+ * many delays it throttles: a limit of 10,000 counts 10,000 attempts.
  */
 export const fullLimits = (tables: Tables, rows: string): string => `full_limit AS MATERIALIZED (
   SELECT q.name, q.group_id, q.full_since, q.full_until
@@ -30,27 +30,27 @@ export const fullLimits = (tables: Tables, rows: string): string => `full_limit 
 )`;
 
 /**
- * Condition: a limit of its name or of its group leaves no place to the delay `d`; there is a `full_limit`. IN is looked
- * up in a hash, an EXISTS would read all limits for each group; and a NULL is looked up in all of the hash.
+ * Condition: a limit of its name or group leaves no slot to delay `d`. IN is a hash lookup, where
+ * EXISTS would read all limits for each group; a NULL would be compared with the whole hash.
  */
 export const IS_LIMITED = `(
     (d.name, '') IN (SELECT name, group_id FROM full_limit)
     OR (d.name, COALESCE(d.group_id, '')) IN (SELECT name, group_id FROM full_limit))`;
 
 /**
- * What holds back whatever is due of `d`, a name and a group: `pause`, `limit` or null. A limit of a name that no node
- * serves explains nothing. There are the CTEs `clock`, `live` and `full_limit`.
+ * What holds back the due delays of `d`, a name and a group: `pause`, `limit` or null. For a name
+ * that no node serves, a limit explains nothing. Needs the CTEs `clock`, `live` and `full_limit`.
  */
 export const heldBy = (tables: Tables): string =>
   `CASE WHEN ${isPaused(tables)} THEN 'pause' WHEN ${IS_SERVED} AND ${IS_LIMITED} THEN 'limit' END`;
 
-/** Condition: anything may be held back at all. Mostly no delay is compared with anything. */
+/** Condition: anything may be held back at all. Usually nothing is, and no delay is compared. */
 export const anyHeld = ({ pause, quota }: Tables): string =>
   `(EXISTS (SELECT FROM ${pause}) OR EXISTS (SELECT FROM ${quota} WHERE full_since IS NOT NULL))`;
 
 /**
- * What the delay `d` waits for, as JSON text: see `DelayWait`. Of a delay that is not due it looks at its own row alone.
- * There are the CTEs `clock`, `live` and `full_limit`.
+ * What delay `d` waits for, as JSON text: see `DelayWait`. For a delay that is not due, only its
+ * own row counts. Needs the CTEs `clock`, `live` and `full_limit`.
  */
 export const waitsFor = (tables: Tables): string => {
   const sinceWake = `'sinceMs', ${dateMs(wakeOf('d'))}`;
