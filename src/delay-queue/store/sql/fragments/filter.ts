@@ -1,48 +1,48 @@
 import type { EndState, LiveState } from '../../../api/delay.js';
 import { texts } from '../../rows/delay-rows.js';
 
-/** What must be true of a delay, live or ended; what is left out may be anything. Instants as ISO texts. */
+/** A filter on delays, live or ended; a missing field matches anything. Instants as ISO texts. */
 export interface AnyRowFilter {
   names?: readonly string[];
   key?: string;
   keyPrefix?: string;
   group?: string;
   groupPrefix?: string;
-  /** An object of texts, as JSON text: all that it has to carry. */
+  /** A JSON object of texts, all of which the delay must have. */
   headers?: string;
   dueFrom?: string;
   dueBefore?: string;
-  /** A part of its last error, upper or lower case. */
+  /** A part of the last error, in any case. */
   error?: string;
 }
 
-/** Of a live one. */
+/** Filter on live delays. */
 export interface RowFilter extends AnyRowFilter {
   states?: readonly LiveState[];
   repeating?: boolean;
 }
 
-/** Of a line of history. */
+/** Filter on history rows. */
 export interface EndedFilter extends AnyRowFilter {
   endStates?: readonly EndState[];
   endedFrom?: string;
   endedBefore?: string;
 }
 
-/** SQL for the state of the delay `d` at that instant. */
+/** SQL for the state of delay `d` at that instant. */
 export const stateAt = (now: string): string => `CASE WHEN d.wake_at = 'infinity' THEN 'dead'
             WHEN d.leased_until > ${now} THEN 'running'
             WHEN d.attempts > 0 THEN 'retrying'
             ELSE 'scheduled' END`;
 
-/** Wherever the condition stands: there is a CTE `clock`. */
+/** For any place in a statement; needs the CTE `clock`. */
 const STATE = stateAt('(SELECT now FROM clock)');
 
 type Condition<Value> = (value: Value) => [sql: (parameter: string) => string, parameter: string];
 
 type Conditions<Filter> = { [Field in keyof Filter]-?: Condition<NonNullable<Filter[Field]>> };
 
-/** A key or a group that begins so is not before it: an index can begin there. */
+/** The `>=` beside each prefix lets an index scan begin there. */
 const OF_ANY: Conditions<Omit<AnyRowFilter, 'error'>> = {
   names: (names) => [(given) => `d.name = ANY (${given}::text[])`, texts(names)],
   key: (key) => [(given) => `d.key = ${given}::text`, key],
@@ -79,7 +79,7 @@ const OF_LIVE: Conditions<RowFilter> = {
     texts(states),
   ],
   repeating: (is) => [
-    // Not as one condition with the parameter: this one an index is made for.
+    // Separate from the parameter: an index exists for exactly this condition.
     (given) => `d.repeat IS ${is ? 'NOT NULL' : 'NULL'} AND ${given}::bool IS NOT NULL`,
     String(is),
   ],
@@ -99,14 +99,11 @@ interface Matching {
   parameters: string[];
 }
 
-/**
- * The filter as a condition on the live delay `d`, and its parameters.
- * @param first number of the first parameter
- */
+/** The filter as a condition on live delay `d`, with its parameters, numbered from `first`. */
 export const matching = (filter: RowFilter, first: number): Matching =>
   built(OF_LIVE, filter, first);
 
-/** The same on the line of history `d`. */
+/** The same for history row `d`. */
 export const matchingEnded = (filter: EndedFilter, first: number): Matching =>
   built(OF_ENDED, filter, first);
 
@@ -124,8 +121,8 @@ function built<Filter>(all: Conditions<Filter>, filter: Filter, first: number): 
 }
 
 /**
- * Condition on `d`, a row of that table: it has one of the names that there are. It is true of each row with a key, and
- * lets a key be looked up in the index on (name, key): each name costs one step in that index.
+ * Condition on row `d` of that table: its name is one of all names there, as for each row with a
+ * key. It lets the index on (name, key) find a key, at one step in the index for each name.
  */
 export const anyNameOf = (table: string): string => `d.name = ANY (ARRAY(
     WITH RECURSIVE step AS (

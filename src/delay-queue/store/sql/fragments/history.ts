@@ -2,21 +2,21 @@ import type { HistoryKept, MoveCall } from '../../../api/history.js';
 import { type Tables, wholeEpochMs } from '../../../database/tables.js';
 
 /*
- * The attempts of a delay, where history keeps them: a JSON array in its row, which its line of history takes over. A claim
- * adds an entry, and the write that ends the attempt completes it. One without an end runs, or was lost: so
- * a node that takes a row from a process that died has nothing to write. There is a CTE `clock`. A log that is no array, which
- * another hand wrote, fails no statement: it begins anew.
+ * The attempt log of a delay, where history keeps attempts: a JSON array in its row, copied to its
+ * history row. A claim appends an entry, and the write that ends the attempt completes it. An entry
+ * without an end runs or was lost, so a node that takes over a dead process's row has nothing to
+ * write. A log that is not an array, written by hand, fails no statement: it begins anew.
  */
 
-/** So many are kept: the last ones. */
+/** The last attempts are kept. */
 const KEPT_MAX = 50;
 
 const ERROR_LENGTH_MAX = 1_000;
 
-/** As a JavaScript `Date` has it. */
+/** Whole milliseconds, like a JavaScript `Date`. */
 const NOW_MS = `pg_catalog.floor(pg_catalog.date_part('epoch', (SELECT now FROM clock)) * 1e3::float8)::bigint`;
 
-/** SQL for the log of `d` with the attempt that begins on that node. */
+/** SQL for the log of `d`, with the attempt that begins on that node. */
 export const begunAttempt = (node: string): string =>
   `CASE WHEN pg_catalog.jsonb_typeof(d.attempt_log) <> 'array' THEN '[]'
              WHEN pg_catalog.jsonb_array_length(d.attempt_log) >= ${KEPT_MAX} THEN d.attempt_log - 0
@@ -25,9 +25,10 @@ export const begunAttempt = (node: string): string =>
                                                 'startedMs', ${NOW_MS}))`;
 
 /**
- * SQL for the log of a row whose last attempt ends now. NULL stays NULL: a node that keeps no attempts has claimed the row.
+ * SQL for the log of a row whose last attempt ends now. NULL stays NULL: a node that keeps no
+ * attempts has claimed the row.
  *
- * @param outcome SQL for a word of `AttemptOutcome`
+ * @param outcome SQL for an `AttemptOutcome`
  * @param error SQL for its text, if it may have one
  */
 export const endedAttempt = (row: string, outcome: string, error?: string): string => {
@@ -40,10 +41,10 @@ export const endedAttempt = (row: string, outcome: string, error?: string): stri
   );
 };
 
-/** SQL for the log of a row that was taken over from a process that is silent. */
+/** SQL for the log of a row that was taken over from a dead process. */
 export const lostAttempt = (row: string): string => completed(row, `'{"outcome": "lost"}'`);
 
-/** An end that is written already stays: that of a dying delay is written once more. */
+/** Keeps an outcome that is already written: an exhausted delay's attempt is ended twice. */
 const completed = (row: string, end: string): string =>
   `CASE WHEN (${row}.attempt_log -> -1) ? 'outcome'::text THEN ${row}.attempt_log
              ELSE pg_catalog.jsonb_set(${row}.attempt_log, '{-1}', ${row}.attempt_log -> -1 || ${end}) END`;
@@ -52,24 +53,24 @@ const completed = (row: string, end: string): string =>
 export const withoutLastAttempt = (row: string): string =>
   `CASE WHEN pg_catalog.jsonb_typeof(${row}.attempt_log) = 'array' THEN NULLIF(${row}.attempt_log - -1, '[]') END`;
 
-/** What a line of history says of a delay that has ended; SQL each. */
+/** A history row of an ended delay; SQL each. */
 interface HistoryRow {
-  /** The alias of the row as it was. */
+  /** The alias of the row before the write. */
   of: string;
-  /** Where it comes from. */
+  /** Source of the rows. */
   from: string;
   where?: string;
   state: string;
   latenessMs?: string;
-  /** Default: the node that had it leased. */
+  /** @default the node that had the row leased */
   node?: string;
-  /** Default: the last error of the row. */
+  /** @default the last error of the row */
   error?: string;
-  /** Default: what the row says. */
+  /** @default the log of the row */
   attemptLog?: string;
 }
 
-/** A last CTE `ended` that writes history, or nothing where none is kept. There is a CTE `clock`. */
+/** A last CTE `ended` that writes history, or nothing where none is kept. Needs the CTE `clock`. */
 export function intoHistory(
   { history }: Tables,
   kept: HistoryKept,
@@ -97,27 +98,27 @@ ended AS (
 )`;
 }
 
-/** Columns of a row that only its line of history needs. */
+/** Columns that only the history row needs. */
 export const logged = (kept: HistoryKept): string[] =>
   kept === 'nothing'
     ? []
     : ['group_id', 'headers', 'move_log', ...(kept === 'attempts' ? ['attempt_log'] : [])];
 
-/** The same behind the last of other columns. */
+/** The same, to append to other columns. */
 export const andLogged = (kept: HistoryKept, of = ''): string =>
   logged(kept)
     .map((column) => `, ${of}${column}`)
     .join('');
 
 /*
- * The moves of a delay's due time: a JSON array in its row, which its line of history takes over. The statement that moves it
- * writes the row anyway, so a move costs its entry and nothing else. There is a CTE `clock`.
+ * The move log of a delay's due time: a JSON array in its row, copied to its history row. The
+ * statement that moves it writes the row anyway, so a move costs only its entry.
  */
 
-/** So many are kept: the last ones. */
+/** The last moves are kept. */
 const MOVES_KEPT_MAX = 20;
 
-/** SQL for the log of the row `d`, whose due time becomes `due`. */
+/** SQL for the log of row `d`, whose due time becomes `due`. */
 export const movedTo = (due: string, call: MoveCall): string =>
   `CASE WHEN pg_catalog.jsonb_typeof(d.move_log) <> 'array' THEN '[]'
              WHEN pg_catalog.jsonb_array_length(d.move_log) >= ${MOVES_KEPT_MAX} THEN d.move_log - 0

@@ -2,19 +2,19 @@ import type { Tables } from '../../../database/tables.js';
 import { type LockWait, STAYS_APART } from './clock.js';
 
 /*
- * Sub-selects for behind LATERAL, which look up one row at a time. Nothing else can be made of them, for
- * what locks, or has an OFFSET, is not merged with what is around it. A plan that is kept would else be
- * the one that a table of a few rows and arrays of ten suggest: compare each with each (ADR 0017).
+ * Sub-selects for LATERAL, which look up one row at a time. One that locks, or has an OFFSET, is
+ * not merged with the outer query. Otherwise a kept plan would be the one for a table of a few rows
+ * and arrays of ten: compare each row with each (ADR 0017).
  */
 
 interface Wanted {
-  /** Of `d`, the row. */
+  /** Columns of row `d`. */
   columns: string;
-  /** Further conditions about `d`. */
+  /** Further conditions on `d`. */
   and?: string;
 }
 
-/** The row of one (id, epoch), locked, or none when that epoch is over; `of` is an alias that has both. */
+/** The row of one (id, epoch), locked; none when that epoch has passed. Alias `of` has both. */
 export const fencedRow = (
   { delay }: Tables,
   of: string,
@@ -39,11 +39,11 @@ const rowWhere = (
     ${LOCKS[lock]}
   )`;
 
-/** The row of one (name, key), locked or as it is; `of` is an alias that has both. */
+/** The row of one (name, key), locked or not. Alias `of` has both. */
 export const keyedRow = (tables: Tables, of: string, wanted: Locked): string =>
   rowWhere(tables, `d.name = ${of}.name AND d.key = ${of}.key`, wanted);
 
-/** The row of one id, locked or as it is; `of` is an alias that has it. */
+/** The row of one id, locked or not. Alias `of` has it. */
 export const rowById = (tables: Tables, of: string, wanted: Locked): string =>
   rowWhere(tables, `d.id = ${of}.id`, wanted);
 
@@ -54,7 +54,7 @@ const LOCKS = {
   none: STAYS_APART,
 } as const;
 
-/** A column of the input beside what names the delay: its name and type. */
+/** A further column of the input: its name and type. */
 type Carried = readonly [name: string, type: string];
 
 const KEYED: readonly Carried[] = [
@@ -62,28 +62,28 @@ const KEYED: readonly Carried[] = [
   ['key', 'text'],
 ];
 
-/** Which delays a statement is about, as pieces of SQL. */
+/** The delays that a statement is about, as pieces of SQL. */
 export class Targets {
-  /** One of each call, of many callers or of one, by name and key. */
+  /** One delay of each call, of one caller or of many, by name and key. */
   static readonly CALLS = new Targets(KEYED, 'one');
-  /** Those that one call lists, by name and key. */
+  /** The delays that one call lists, by name and key. */
   static readonly KEYS = new Targets(KEYED, 'many');
-  /** Those that one call lists, by id. */
+  /** The delays that one call lists, by id. */
   static readonly IDS = Targets.whereIds();
 
-  /** By id, as long as that is true of the row `d`. */
+  /** By id, if the condition on row `d` holds. */
   static whereIds(condition?: string): Targets {
     return new Targets([['id', 'bigint']], 'many', condition);
   }
 
   private constructor(
     private readonly namedBy: readonly Carried[],
-    /** How many attempts may ask at once. */
+    /** How many attempts may call at once. */
     readonly attempts: 'one' | 'many',
     private readonly condition?: string,
   ) {}
 
-  /** CTE `input`: what names the delay, what is carried, and `ord`. Parameters: one array for each column. */
+  /** CTE `input`: what names the delay, `carried`, and `ord`. Parameters: one array per column. */
   input(carried: readonly Carried[] = []): string {
     const columns = [...this.namedBy, ...carried];
     const arrays = columns
@@ -96,8 +96,9 @@ export class Targets {
   }
 
   /**
-   * Condition on the delay `d`: no attempt that asks holds it, for an attempt changes its own delay in another way.
-   * Parameters behind those of the input: id and epoch of the attempt, or two arrays of them.
+   * Condition: no calling attempt holds delay `d`, because an attempt changes its own delay in
+   * another way. Parameters after those of the input: id and epoch of the attempt, or two arrays of
+   * them.
    */
   isNotOwn(carried: readonly Carried[] = []): string {
     const first = this.namedBy.length + carried.length + 1;
@@ -106,7 +107,7 @@ export class Targets {
       : `(d.id, d.epoch) NOT IN (SELECT * FROM unnest($${first}::bigint[], $${first + 1}::bigint[]))`;
   }
 
-  /** The row of each of `i`, which is of the input. */
+  /** The row of each `i` of the input. */
   row(tables: Tables, { and = 'true', ...wanted }: Wanted & { lock: LockWait | 'none' }): string {
     const all = {
       ...wanted,
@@ -115,14 +116,14 @@ export class Targets {
     return this.namedBy === KEYED ? keyedRow(tables, 'i', all) : rowById(tables, 'i', all);
   }
 
-  /** What has the name and key of each, and the columns that its rows have for that. */
+  /** The CTE that has the name and key of each, and the columns that it needs for that. */
   named(): { by: 'input' | 'seen'; columns: readonly string[] } {
     return this.namedBy === KEYED
       ? { by: 'input', columns: [] }
       : { by: 'seen', columns: ['d.name', 'd.key'] };
   }
 
-  /** Columns of the answer: name and key, which only a list of ids does not know. */
+  /** Columns of the answer: name and key, which a list of ids lacks. */
   nameAndKey(row: string): string {
     return this.namedBy === KEYED ? '' : `${row}.name, ${row}.key,\n       `;
   }
