@@ -19,11 +19,12 @@ import {
 } from './delay-rows.js';
 
 /*
- * What the statements answer, and what is made of it; for those that write a caller's delay, see `write-answers.ts`.
+ * The answers of statements, and what the store makes of them; writes of a caller's delay are in
+ * `write-answers.ts`.
  *
- * Every column is a text, cast where the statement answers: an application may have told `pg` to parse any
- * type as it likes, and a role may have told Postgres to write numbers and instants its own way. The texts are
- * of whole numbers or of `numeric`, which are written in one way only, and so are the numbers in JSON.
+ * Every column is a text, cast in the statement: an application may change how `pg` parses any
+ * type, and a role may change how Postgres formats numbers and instants. The texts are whole
+ * numbers or `numeric`, which have only one format, as do the numbers in JSON.
  */
 
 /** The columns of a row, each as text. */
@@ -33,17 +34,17 @@ export type AsText<Column extends string, MayBeNull extends string = never> = Re
 > &
   Record<MayBeNull, string | null>;
 
-/** What is null, or a column that the statement does not have, stays so. */
+/** Null stays null, and undefined (the statement lacks the column) stays undefined. */
 export function numberOf(text: string): number;
 export function numberOf(text: string | null): number | null;
 export function numberOf(text: string | null): number | null {
   return typeof text === 'string' ? Number(text) : text;
 }
 
-/** What a `Date` can hold, at both ends. */
+/** The limit of a `Date`, at both ends. */
 const DATE_MS_MAX = 8.64e15;
 
-/** An instant that a caller sees. Infinity, and years that no `Date` has, become the last instant that one has. */
+/** An instant for a caller; infinity and years beyond a `Date` become its last instant. */
 export function instantOf(text: string): number;
 export function instantOf(text: string | null): number | null;
 export function instantOf(text: string | null): number | null {
@@ -53,7 +54,7 @@ export function instantOf(text: string | null): number | null {
 
 const isTrue = (text: string): boolean => text === 'true';
 
-/** Instants of our days: a float holds their microseconds. */
+/** For present instants, whose microseconds a float can hold. */
 export const msOfUs = (us: string): number => Number(us) / 1e3;
 
 export type IdAnswer = AsText<'id'>;
@@ -253,19 +254,19 @@ export const historyOf = ({ group_id: group, ...row }: HistoryAnswer): HistoryRo
   attempts: Number(row.attempts),
 });
 
-/** An occurrence that is over: its delay goes on. */
+/** An occurrence that has ended; its delay goes on. */
 export interface Recurring {
   id: number;
   epoch: number;
   /** Of the occurrence. */
   dueMs: number;
   nextMs: number;
-  /** Null: it leaves no line in history. */
+  /** Null: no history row. */
   state: 'completed' | 'discarded' | null;
   /** Null: no attempt ended it. */
   latenessMs: number | null;
   error: string | null;
-  /** Null: the node holds it. Else it is due, and has used as many attempts. */
+  /** Null: the node holds it. If not, it is due and has used that many attempts. */
   maxAttempts: number | null;
 }
 
@@ -275,7 +276,7 @@ export interface RecurredRow {
   name: string;
   key: string | null;
   group: string | null;
-  /** Those of the occurrence that is over, and its error. */
+  /** Attempts and error of the occurrence that has ended. */
   attempts: number;
   error: string | null;
   wake_ms: number;
@@ -295,7 +296,7 @@ export const recurredOf = ({ group_id: group, ...row }: RecurAnswer): RecurredRo
   wake_ms: Number(row.wake_ms),
 });
 
-/** Where it waits now. */
+/** The delay's next wake. */
 export const wakeOfRecurred = ({ id, epoch, name, group, wake_ms: wakeMs }: RecurredRow): Wake => ({
   id,
   epoch,

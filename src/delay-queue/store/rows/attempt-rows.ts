@@ -1,27 +1,27 @@
 import { createHash } from 'node:crypto';
 import type { AttemptOutcome } from '../../api/history.js';
 
-/** An advisory lock that goes with its process, however that ends. */
+/** An advisory lock that ends with its process, however that ends. */
 export interface ProcessLock {
   /** A `bigint` that no other process has. */
   readonly number: string;
-  /** Whether a session of the process holds it, as far as it knows. */
+  /** Whether a session of the process last knew that it holds the lock. */
   readonly isHeld: boolean;
 }
 
 export const NO_LOCK: ProcessLock = { number: '0', isHeld: false };
 
-/** A row, and how many attempts its handler gives it: per row, for names differ. */
+/** A row and how many attempts its handler allows; per row, because names differ. */
 export interface LastClaim {
   id: number;
   epoch: number;
   maxAttempts: number;
 }
 
-/** What to claim; the lease, too, is per row. */
+/** A row to claim; the lease, too, is per row. */
 export interface ClaimRequest extends LastClaim {
   leaseMs: number;
-  /** Its attempt begins with a fence: others may take it over when its process is gone. */
+  /** Its attempt begins with a fence: other nodes may take it over when its process is gone. */
   fenced?: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface ClaimedRow {
   epoch: number;
   name: string;
   key: string | null;
-  /** Group, headers and how it recurs, as JSON text; null: nothing of that. */
+  /** Group, headers and repeat as JSON text; null: none of these. */
   extras: string | null;
   payload: string;
   due_ms: number;
@@ -40,7 +40,7 @@ export interface ClaimedRow {
   now_ms: number;
 }
 
-/** What is claimed to become a dead letter. */
+/** A row claimed to become a dead letter. */
 export interface DyingRow extends ClaimedRow {
   last_error: string | null;
 }
@@ -54,7 +54,7 @@ export interface LookedRow {
   max_attempts: number | null;
   leased_by: string | null;
   failed: boolean;
-  /** It cannot be read, and no dead letter yet. */
+  /** It is live and cannot be read. */
   is_odd: boolean;
   /** JSON text; null: it does not recur. */
   repeat: string | null;
@@ -63,18 +63,18 @@ export interface LookedRow {
   now_ms: number;
 }
 
-/** The session that fences attempts, and the rows it holds for them. */
+/** The session that fences attempts, and the rows that it holds. */
 export interface FenceRow {
   pid: number;
-  /** When its transaction began: microseconds since 1970. */
+  /** Start of its transaction: microseconds since 1970. */
   began: string;
-  /** Its number, to ask for what became of it. */
+  /** Number of its transaction, for reading the outcome later. */
   transaction: string;
   isReadCommitted: boolean;
   ids: number[];
 }
 
-/** What had no attempt left. */
+/** A row without an attempt left. */
 export interface ExhaustedRow {
   id: number;
   name: string;
@@ -83,12 +83,12 @@ export interface ExhaustedRow {
   error: string;
 }
 
-/** An attempt that ended well. */
+/** An attempt that succeeded. */
 export interface Completion {
   id: number;
   epoch: number;
   latenessMs: number;
-  /** Its own handler may have moved it on to another time: then it is right that the row is not there. */
+  /** Its handler may have rescheduled it: the row is then rightly missing. */
   movedOn?: boolean;
 }
 
@@ -96,15 +96,15 @@ export interface Completion {
 export interface Retry {
   id: number;
   epoch: number;
-  /** How long to wait for the next attempt; null: dead letter. */
+  /** The wait for the next attempt; null: dead letter. */
   waitMs: number | null;
   /** The handler asked for another instant: due moves along with wake. */
   movesDue: boolean;
-  /** Attempts given back: 1 for what was postponed or released. */
+  /** Attempts given back: 1 when postponed or released. */
   refund: 0 | 1;
   /** Null: the last error stays. */
   error: string | null;
-  /** What the delay's log says of the attempt. */
+  /** The attempt's entry in the log. */
   ends: RetryEnd;
 }
 
@@ -116,7 +116,7 @@ type RetryEnd =
 export interface Unread {
   id: number;
   epoch: number;
-  /** Until when no node takes it; null: it wakes when it did. */
+  /** How long no node takes it; null: its wake stays. */
   waitMs: number | null;
 }
 
@@ -150,24 +150,24 @@ export const spreadSql = (id: string): string =>
 export const spread = (id: number): number => (Math.imul(id >>> 0, GOLDEN) >>> 0) >>> 8;
 
 /**
- * SQL for a number of a group, 0 to 2^32 - 1, the same as {@link groupNumber}. Not MD5, which some servers refuse, nor a
- * hash of Postgres's own, which no node can compute.
+ * SQL for the number of a group, 0 to 2^32 - 1, equal to {@link groupNumber}. Not MD5, which some
+ * servers refuse, nor a hash function of Postgres, which no node can compute.
  */
 export const groupNumberSql = (group: string): string =>
   `('x' || pg_catalog.encode(pg_catalog.substr(pg_catalog.sha256(pg_catalog.convert_to(${group}, 'UTF8')), 1, 4), 'hex'))::bit(32)::bigint`;
 
-/** A number of a group, which is spread over nodes as ids are. */
+/** The number of a group, which is spread over nodes as ids are. */
 export const groupNumber = (group: string): number =>
   createHash('sha256').update(group).digest().readUInt32BE(0);
 
-/** Up to so many names, to look through all of them is no slower than to look one up. */
+/** Up to so many names, searching the list is no slower than a lookup. */
 const LOOKED_THROUGH_MAX = 32;
 
 const indexes = new WeakMap<readonly string[], string>();
 
 /**
- * The place of each name in that list, counted from 1, as JSON for the statements of a node that serves very
- * many: Postgres looks through an array from its beginning, for each row. `null` while they are few.
+ * The position of each name in the list, from 1, as JSON, for a node that serves very many:
+ * Postgres searches an array from its start, for each row. `null` for a few.
  */
 export function nameIndex(names: readonly string[]): string | null {
   if (names.length <= LOOKED_THROUGH_MAX) return null;

@@ -3,11 +3,11 @@ import type { MoveTo } from '../../config/due-times.js';
 import type { GivenRepeat } from '../../config/schedule-options.js';
 
 /*
- * What the store takes and gives of delays. Ids and epochs are numbers: 2^53 of them last for any queue. How the
- * statements answer is in `answers.ts` and `../write-answers.ts`.
+ * What the store takes and returns for delays. Ids and epochs are numbers: 2^53 of them outlast any
+ * queue. The answers of statements are in `answers.ts` and `../write-answers.ts`.
  */
 
-/** One delay to be written; `payload` is checked JSON text. */
+/** A delay to write; `payload` is checked JSON text. */
 export interface NewDelay {
   name: string;
   key: string | null;
@@ -15,36 +15,36 @@ export interface NewDelay {
   to: MoveTo;
   maxAttempts: number | null;
   onConflict: OnConflict;
-  /** With `replace`: due so long after it was first scheduled, at the latest. */
+  /** With `replace`: due this long after it was first scheduled, at the latest. */
   maxWaitMs?: number | null;
   group: string | null;
   /** JSON text. */
   headers: string | null;
-  /** While its key runs, it is kept for when that run has ended. */
+  /** If its key runs, it is stored until that run has ended. */
   reruns?: boolean;
-  /** How it recurs; absent or null: once, or as it did. */
+  /** How it recurs; absent or null: once, or as before. */
   repeat?: GivenRepeat | null;
 }
 
-/** An attempt that is running in this process and may move its own row on. */
+/** An attempt that runs in this process and may reschedule itself. */
 export interface OwnAttempt {
   id: number;
   epoch: number;
   latenessMs: number;
 }
 
-/** A write that left a row waiting: where and when. */
+/** The result of a write: its verdict, and where the row waits. */
 export interface Placed<Verdict extends string = string> {
   verdict: Verdict;
   id: number;
-  /** Undefined where the statement does not say: of what was scheduled the caller knows. */
+  /** Undefined where the statement does not return it: the scheduling caller knows it. */
   group?: string | null | undefined;
   dueMs: number;
-  /** Null when the row was not written by this call. */
+  /** Null when this call did not write the row. */
   epoch: number | null;
   wakeMs: number | null;
   nowMs: number;
-  /** A cancel removed what was kept of that key. */
+  /** A cancel removed the rerun of that key. */
   rerunCancelled?: true;
 }
 
@@ -75,7 +75,7 @@ export interface FoundRow {
 
 /** What `list` reads. */
 export interface ListedRow extends FoundRow {
-  /** JSON text; null: it is dead. */
+  /** JSON text; null: a dead letter. */
   waits_for: string | null;
 }
 
@@ -101,7 +101,7 @@ export interface HistoryRow {
   move_log: string | null;
 }
 
-/** A name and key as one text: no name has a space in it. */
+/** Name and key as one text; no name has a space in it. */
 export const keyText = ({ name, key }: { name: string; key: string | null }): string =>
   `${name} ${key}`;
 
@@ -113,60 +113,60 @@ export interface Wake {
   group: string | null;
   /** Milliseconds since 1970 on the database's clock. */
   wakeMs: number;
-  /** An earlier attempt ended without a word: its process may have been killed by this row. */
+  /** An earlier attempt reported no result: this row may have killed its process. */
   stalled: boolean;
-  /** An earlier attempt failed, perhaps in a batch: it travels in no batch any more. */
+  /** An earlier attempt failed, perhaps in a batch: it no longer travels in batches. */
   failed: boolean;
-  /** A node could not read it, and another one may: it is anyone's. */
+  /** A node could not read it, but another may: any node may take it. */
   refused?: boolean;
   /** Its process is gone before its lease has ended: it may be taken over. */
   orphaned?: boolean;
 }
 
-/** In a page of wakes, added to how the latest attempt ended: a node could not read it. */
+/** Added to the outcome of the latest attempt in a page of wakes: a node could not read the row. */
 export const REFUSED = 4;
 
-/** The rank of a name that is paused: then no id is a node's. */
+/** The rank of a paused name: no id belongs to the node. */
 export const PAUSED = -1;
 
-/** Which rows a node looks after, in the shape of the statements' parameters. */
+/** The rows of a node's share, in the form of the statements' parameters. */
 export interface Shares {
   names: string[];
   counts: number[];
   /** {@link PAUSED} while the name is. */
   ranks: number[];
-  /** Whether the group picks the owner of a delay that has one, and not its id. */
+  /** Whether a delay's owner is picked by its group, if it has one, instead of its id. */
   byGroup: boolean[];
-  /** Groups of these names that are not looked after now, as {@link groupText}. */
+  /** Groups of these names that are skipped for now, as {@link groupText}. */
   leftOut: string[];
 }
 
-/** A name and a group as one text: no name has a space in it. */
+/** Name and group as one text; no name has a space in it. */
 export const groupText = (name: string, group: string | null): string => `${name} ${group ?? ''}`;
 
-/** A group that is '' is the whole name; `untilMs` null: without an end. */
+/** The group '' is the whole name; `untilMs` null: no end. */
 export type Pause = [name: string, group: string, untilMs: number | null];
 
 export interface LoadedPage {
   nodes: [id: string, names: string[]][];
-  /** Of the heartbeat before this one under the same name; null: there was none. */
+  /** Of the previous heartbeat under the same name; null: none. */
   lastInstance: string | null;
-  /** Whether the server that answers knows the lock of this node; null where the node has none. */
+  /** Whether the server that answers knows this node's lock; null: the node has none. */
   isHeld: boolean | null;
   pauses: Pause[];
   wakes: Wake[];
   /** Where the next page begins; null when this one was empty. */
   cursor: Cursor | null;
   nowMs: number;
-  /** The clock again, when all of this had been read. */
+  /** The clock, read again when all else had been read. */
   laterMs: number;
 }
 
 export interface SweptPage {
   wakes: Wake[];
-  /** Where the next page begins; null when everything overdue has been looked at. */
+  /** Where the next page begins; null when all overdue rows have been read. */
   cursor: Cursor | null;
-  /** The wake of the first row from the page's beginning on, whichever node looks after it; null: nothing is overdue, or the page was full. */
+  /** Wake of the page's first row, whoever owns it; null: none is overdue, or the page is full. */
   oldestMs: number | null;
   nowMs: number;
 }
@@ -177,11 +177,11 @@ export interface Cursor {
 }
 
 /*
- * Arrays as Postgres reads them. `pg` writes them too, and quotes each number and searches each text
- * twice: a tenth of all the work of a claim, and a thirtieth of that of a `schedule`.
+ * Arrays as Postgres reads them. `pg` writes them too, but quotes each number and searches each
+ * text twice: a tenth of all the work of a claim, and a thirtieth of that of a `schedule`.
  *
- * No array holds NULL: where a role has `array_nulls = off`, Postgres reads it as the text "NULL". What is
- * missing travels as a value that cannot occur otherwise, and the SQL makes NULL of it: see below.
+ * No array holds NULL: where a role has `array_nulls = off`, Postgres reads it as the text "NULL".
+ * A missing value travels as a value that cannot occur otherwise, and the SQL turns it into NULL.
  */
 
 /** `{1,2,NaN}` */
@@ -199,10 +199,7 @@ export const texts = (values: readonly string[]): string => `{${values.map(quote
 const quoted = (text: string): string =>
   `"${SPECIAL.test(text) ? text.replace(EACH_SPECIAL, '\\$&') : text}"`;
 
-/*
- * What stands in an array for a value that is not there, and the SQL that makes NULL of it. No name, key or
- * instant that a caller may give is one of these.
- */
+/* Values for what is missing, and the SQL that turns them into NULL. No caller may give them. */
 
 export const NO_KEY = '';
 export const keyOrNull = (column: string): string => `NULLIF(${column}, '')`;
@@ -216,7 +213,7 @@ export const instantOrNull = (column: string): string => `NULLIF(${column}, '-in
 export const NO_MAXIMUM = 0;
 export const maximumOrNull = (column: string): string => `NULLIF(${column}, 0)`;
 
-/** A claim that a statement asks for or proves. */
+/** A claim that a statement requires or proves. */
 export interface Fence {
   id: number;
   epoch: number;
@@ -227,16 +224,12 @@ export const fencesOf = (items: readonly Fence[]): [ids: string, epochs: string]
   numbers(items.map((item) => item.epoch)),
 ];
 
-/** What has a name and may have a key. */
 interface Keyed {
   readonly name: string;
   readonly key: string | null;
 }
 
-/**
- * The items by (name, key), each with its index before: the same order for every caller, whatever
- * its locale, so that two callers lock in the same order.
- */
+/** The items by (name, key), with their previous indexes: in one order, whatever the locale. */
 export function inLockOrder<Item extends Keyed>(
   items: readonly Item[],
 ): { sorted: Item[]; indexes: number[] } {

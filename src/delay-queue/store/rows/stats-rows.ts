@@ -9,7 +9,6 @@ interface CountsRow {
   oldestOverdueMs: number | null;
 }
 
-/** Delays of one name. */
 export type NameStatsRow = CountsRow & {
   name: string;
   overduePaused: number;
@@ -18,7 +17,6 @@ export type NameStatsRow = CountsRow & {
   oldestLateMs: number | null;
 };
 
-/** Delays of one group of a name. */
 export type GroupStatsRow = CountsRow & {
   name: string;
   group: string;
@@ -26,7 +24,7 @@ export type GroupStatsRow = CountsRow & {
   limited: boolean;
 };
 
-/** A node that lives; instants in milliseconds since 1970. */
+/** A live node; instants in milliseconds since 1970. */
 export interface NodeStatsRow {
   id: string;
   names: string[];
