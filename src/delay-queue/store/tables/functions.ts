@@ -1,12 +1,12 @@
 import { functionOf, type Tables, wholeEpochMs } from '../../database/tables.js';
 
-/** A function of the schema that cancels one delay. A later version of it gets another name: nodes of this one still call it. */
+/** Cancels one delay. A later version needs another name: nodes of this version still call it. */
 const CANCEL_ONE = 'cancel_one';
 
 const cancelOneSignature = (tables: Tables): string =>
   `${functionOf(tables, CANCEL_ONE)}(text, text, text)`;
 
-/** As `cancelWaiting`, of one delay, in a caller's transaction: see `schedule-one`. */
+/** As `cancelWaitingSql`, for one delay in a caller's transaction: see `createScheduleOne`. */
 const createCancelOne = (tables: Tables): string => `
 CREATE OR REPLACE FUNCTION ${functionOf(tables, CANCEL_ONE)}(
   _name text, _key text, _history text, OUT id text, OUT due_ms text
@@ -38,24 +38,24 @@ BEGIN
 END $function$`;
 
 /**
- * Removes the delay of (name, key) if it waits, and no session holds it. Parameters: name, key, what history keeps. Answers
- * no row when there was none.
+ * Removes and answers the delay of (name, key) if it waits and no session holds it. Parameters:
+ * name, key, what history keeps.
  */
 export const cancelOneSql = (tables: Tables): string =>
   `SELECT id, due_ms FROM ${functionOf(tables, CANCEL_ONE)}($1::text, $2::text, $3::text)`;
 
-/** A function of the schema that schedules one delay. A later version of it gets another name: nodes of this one still call it. */
+/** Schedules one delay. A later version needs another name: nodes of this version still call it. */
 const SCHEDULE_ONE = 'schedule_one';
 
 const scheduleOneSignature = (tables: Tables): string =>
   `${functionOf(tables, SCHEDULE_ONE)}(text, text, text, float8, timestamptz, int, text, jsonb)`;
 
 /**
- * As `schedule-new`, for one delay that does not recur, in a caller's transaction. Nearly all that a statement of one
- * row costs is its planning, and there it cannot be prepared: behind a pooler the next transaction has another
- * session. What stands in a function is planned once for each session of the server (docs/adr/0040).
+ * As `scheduleNewSql`, for one delay that does not recur, in a caller's transaction. A statement of
+ * one row costs mostly its planning, and it cannot be prepared there: behind a pooler the next
+ * transaction has another session. A function is planned once per server session (docs/adr/0040).
  *
- * A table of no rows looks as quick as an index, and its plan may be kept: so no plan reads the whole table.
+ * An empty table looks as fast as an index, and that plan may be kept: so sequential scans are off.
  */
 const createScheduleOne = (tables: Tables): string => `
 CREATE OR REPLACE FUNCTION ${functionOf(tables, SCHEDULE_ONE)}(
@@ -80,8 +80,9 @@ BEGIN
 END $function$`;
 
 /**
- * Inserts a delay; a key that is taken is left alone, and answers no row. Parameters: name, key, payload, after_ms, at,
- * max_attempts, group, headers; all but the first and the third may be null, one of after_ms and at is.
+ * Inserts a delay; a key that is taken answers no row. Parameters: name, key, payload, after_ms,
+ * at, max_attempts, group, headers. All but name and payload may be null; one of after_ms and at
+ * is.
  */
 export const scheduleOneSql = (tables: Tables): string =>
   `SELECT id, due_ms, now_us FROM ${functionOf(tables, SCHEDULE_ONE)}(
@@ -93,7 +94,7 @@ export const functionsOf = (tables: Tables): string[] => [
   cancelOneSignature(tables),
 ];
 
-/** Statements that make them; each may run again. */
+/** Statements that create the functions; each may run again. */
 export const createFunctions = (tables: Tables): string[] => [
   createScheduleOne(tables),
   createCancelOne(tables),

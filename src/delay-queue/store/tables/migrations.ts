@@ -9,15 +9,15 @@ import { createFunctions, functionsOf } from './functions.js';
 import { LOCK_WITHIN_MS, refuseStrangers, takeAdvisoryLock } from './owners.js';
 import { dropTestClock } from './test-clock.js';
 
-/** The last id, and the last epoch, that JavaScript tells from its neighbours. */
+/** The last id, and the last epoch, that JavaScript tells from its neighbors. */
 const SAFE_MAX = String(Number.MAX_SAFE_INTEGER);
 
-/** What a column of `delay` has to be so that every statement, and every node, can read its row. */
+/** What a column of `delay` must be so that every statement and every node can read its row. */
 interface RowRule {
   column: string;
-  /** SQL that is false, and not NULL, where that is not so. */
+  /** SQL that is false, and not NULL, for a value that breaks the rule. */
   holds: (column: string) => string;
-  /** Goes on after the column's name. */
+  /** Follows the column's name. */
   must: string;
 }
 
@@ -25,13 +25,13 @@ const isInstant = (column: string): string =>
   `${column} >= '0001-01-01 00:00:00+00' AND ${column} < '10000-01-01 00:00:00+00'`;
 const AN_INSTANT = 'must be an instant of the years 1 to 9999';
 
-/** Of a text that may be as long as 255 UTF-16 units: each is at most three bytes of UTF-8. */
+/** A text of at most 255 UTF-16 units, each at most three bytes of UTF-8. */
 const isText = (column: string): string => `pg_catalog.octet_length(${column}) BETWEEN 1 AND 765`;
 const A_TEXT = 'must be a text of 1 to 255 characters, or NULL';
 
 /**
- * Whatever reads a row bears one that breaks a rule, and such a row is set aside (`set-aside.sql.ts`). Not among the columns:
- * the payload, for any JSON can be read, and what it is for is the handler's business.
+ * Every reader tolerates a row that breaks a rule, and such a row is set aside (`setAsideSql`). The
+ * payload has no rule: any JSON can be read, and what it means is the handler's business.
  */
 const ROW_RULES = [
   {
@@ -86,26 +86,27 @@ const ROW_RULES = [
 
 type RuledColumn = (typeof ROW_RULES)[number]['column'];
 
-/** What SQL by hand breaks most easily: `due_at = wake_at` of a dead letter is infinite. */
+/** What hand-written SQL breaks most easily: `due_at = wake_at` of a dead letter is infinite. */
 const CONSTRAINED = ['due_at', 'leased_until'] as const satisfies readonly RuledColumn[];
 
 /**
- * A table's constraints, each with a name of its own: an error names the column. One for each rule would be no promise more,
- * and cost an INSERT of one row half as much again, since Postgres reads and plans each of them for every statement (ADR 0052).
+ * The table's constraints, one per column, so that an error names the column. A constraint for each
+ * rule would promise nothing more, and would make an INSERT of one row half as expensive again:
+ * Postgres reads and plans each constraint for every statement (ADR 0052).
  */
 const rowConstraints = (): string =>
   CONSTRAINED.map(
     (column) => `CONSTRAINT delay_${column}_readable CHECK (isfinite(${column}))`,
   ).join(',\n       ');
 
-/** SQL for what is wrong with the row `d`; NULL: nothing is. */
+/** SQL for what is wrong with row `d`; NULL: nothing. */
 export const wrongWith = (row: string): string =>
   `CASE ${ROW_RULES.map(
     ({ column, holds, must }) =>
       `WHEN NOT (${holds(`${row}.${column}`)}) THEN '${unreadable(column, must)}'`,
   ).join('\n            ')} END`;
 
-/** The same as a text, of one column. */
+/** The same text for one column. */
 export function isUnreadable(column: RuledColumn): string {
   const rule = ROW_RULES.find((each) => each.column === column);
   return unreadable(column, rule?.must ?? '');
@@ -114,21 +115,23 @@ export function isUnreadable(column: RuledColumn): string {
 const unreadable = (column: string, must: string): string =>
   `the row cannot be read, and was set aside: ${column} ${must}`;
 
-/** A class TypeORM accepts in `DataSourceOptions.migrations`. */
+/** A class that TypeORM accepts in `DataSourceOptions.migrations`. */
 export type MigrationClass = new () => MigrationInterface;
 
 /**
- * The library's migrations, to stand among your own:
+ * The library's migrations, to list beside your own:
  *
  * ```ts
  * new DataSource({ type: 'postgres', migrations: [...delayQueueMigrations(), ...mine] });
  * ```
  *
- * Their DDL may run twice and takes an advisory lock, so two nodes may run it at once. Each waits up to a minute for it.
+ * They may run twice, and take an advisory lock, so two nodes may run them at once. Each node waits
+ * up to a minute for the lock.
  *
- * @param options.schema the schema of its own that the tables live in; default `delay_queue`
- * @throws DelayConfigError when the schema's name is not a plain lower-case identifier; from `up`, when another session
- * keeps the lock
+ * @param options.schema the schema for the tables, which holds nothing else; default `delay_queue`
+ * @throws DelayConfigError when the schema's name is not a plain lower-case identifier; from `up`,
+ * when another session keeps the lock, or another role owns something in the schema; from `down`,
+ * while there are live delays
  */
 export function delayQueueMigrations(options: { schema?: string } = {}): MigrationClass[] {
   const { schema: given = 'delay_queue' } = options;
@@ -137,7 +140,7 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
   const suffix = schema === 'delay_queue' ? '' : `_${schema}_`;
 
   class DelayQueue implements MigrationInterface {
-    // TypeORM reads the order of migrations from the digits at the end.
+    // TypeORM orders migrations by the digits at the end.
     readonly name = `DelayQueue${suffix}1760000000000`;
 
     async up(runner: QueryRunner): Promise<void> {
@@ -151,7 +154,7 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
           `SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)::text AS there`,
           [schema],
         )) as { there: string }[];
-        // IF NOT EXISTS asks for the right to create one also where there is one.
+        // IF NOT EXISTS needs the right to create a schema even where it exists.
         if (found?.there === 'true') await refuseStrangers(runner, schema, true);
         else await runner.query(`CREATE SCHEMA ${tables.schema}`);
         const statements = [...createStatements(tables), ...createFunctions(tables)];
@@ -161,7 +164,7 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
 
     async down(runner: QueryRunner): Promise<void> {
       await onOwnPath(runner, async () => {
-        // No call may schedule between the look and the drop.
+        // No call may schedule between the check and the drop.
         await runner.query(`LOCK TABLE ${tables.delay} IN ACCESS EXCLUSIVE MODE`);
         const [found] = (await runner.query(
           `SELECT EXISTS (SELECT FROM ${tables.delay} WHERE wake_at < 'infinity')::text AS live`,
@@ -192,9 +195,9 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
 }
 
 /**
- * In one transaction, where every name that a statement does not qualify is one of Postgres's own: another role may have
- * created a function or an operator in a schema of the path, and this session has the rights of the owner. What the
- * migrations behind this one go by is put back, and is there again after an error, too.
+ * Runs `work` in one transaction, where every unqualified name is one of Postgres's own: another
+ * role may have created a function or an operator in a schema of the path, and this session has the
+ * owner's rights. The path is restored for later migrations, also after an error.
  */
 async function onOwnPath(runner: QueryRunner, work: () => Promise<void>): Promise<void> {
   await inTransaction(runner, async () => {
@@ -210,7 +213,7 @@ async function onOwnPath(runner: QueryRunner, work: () => Promise<void>): Promis
 const setPath = (runner: QueryRunner, path: string): Promise<unknown> =>
   runner.query(`SELECT pg_catalog.set_config('search_path', $1, true)`, [path]);
 
-/** TypeORM's own, or one of ours where the user has chosen `migrationsTransactionMode: 'none'`. */
+/** TypeORM's transaction, or our own where the user chose `migrationsTransactionMode: 'none'`. */
 async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Promise<void> {
   if (runner.isTransactionActive) return work();
   await runner.startTransaction();
@@ -223,7 +226,7 @@ async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Pr
   }
 }
 
-/** Each statement may run again. Column order goes from fixed to variable width: no padding. */
+/** Each statement may run again. Columns go from fixed to variable width: no padding. */
 function createStatements({
   delay,
   history,
@@ -235,8 +238,8 @@ function createStatements({
   abort,
 }: Tables): string[] {
   return [
-    // Fillfactor: half a page stays free, so that a claim, which changes no indexed column, is a
-    // HOT update. docs/adr/0002 has the measurement.
+    // Fillfactor: half of each page stays free, so that a claim, which changes no indexed column,
+    // is a HOT update. docs/adr/0002 has the measurement.
     `CREATE TABLE IF NOT EXISTS ${delay} (
        id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
        due_at       timestamptz NOT NULL,
@@ -263,16 +266,17 @@ function createStatements({
      ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02,
              autovacuum_analyze_scale_factor = 0.05)`,
     // Time leads, never name: before Postgres 18 an index that leads with the name makes every
-    // empty poll walk all future rows. The predicate is true of every row, and follows from any condition
-    // on wake_at, but not from one on id: while statistics say that the table is empty, one index looks
-    // as good as another, and a plan that looks for ids in this one walks all of it (docs/adr/0017).
+    // empty poll walk all future rows. The predicate holds for every row. It follows from any
+    // condition on wake_at, but not from one on id: while statistics say that the table is empty,
+    // any index looks as good as another, and a plan that looks for ids in this one walks all of it
+    // (docs/adr/0017).
     `CREATE INDEX IF NOT EXISTS delay_wake ON ${delay} (wake_at, id) WHERE wake_at IS NOT NULL`,
     `CREATE UNIQUE INDEX IF NOT EXISTS delay_key ON ${delay} (name, key) WHERE key IS NOT NULL`,
-    // Only what has a group pays for it.
+    // Only rows with a group pay for it.
     `CREATE INDEX IF NOT EXISTS delay_group ON ${delay} (group_id, id) WHERE group_id IS NOT NULL`,
-    // Those that recur are few, and looked for at each start.
+    // Recurring delays are few, and every start looks for them.
     `CREATE INDEX IF NOT EXISTS delay_repeat ON ${delay} (name) WHERE repeat IS NOT NULL`,
-    // (id, epoch) names one end of one delay; ended_at in front serves the pruner.
+    // (id, epoch) identifies one end of one delay; ended_at in front serves the pruner.
     `CREATE TABLE IF NOT EXISTS ${history} (
        id         bigint NOT NULL,
        ended_at   timestamptz NOT NULL,
@@ -294,11 +298,11 @@ function createStatements({
      )`,
     `CREATE INDEX IF NOT EXISTS history_key ON ${history} (name, key, ended_at)
        WHERE key IS NOT NULL`,
-    // As `delay_group`: what has no group does not pay for it.
+    // Only rows with a group pay for it.
     `CREATE INDEX IF NOT EXISTS history_group ON ${history} (group_id, ended_at)
        WHERE group_id IS NOT NULL`,
-    // idle_until: until when the node may be silent, in its own words; NULL while it is not idle.
-    // declared_at: when its process said for the first time what recurs.
+    // idle_until: how long the node may be silent; NULL while not idle. declared_at: its first
+    // declaration.
     `CREATE TABLE IF NOT EXISTS ${node} (
        id         text COLLATE "C" PRIMARY KEY,
        names      text[] NOT NULL,
@@ -313,7 +317,7 @@ function createStatements({
          CHECK (isfinite(started_at) AND isfinite(seen_at) AND isfinite(idle_until) IS NOT FALSE
            AND isfinite(declared_at) IS NOT FALSE)
      ) WITH (fillfactor = 50)`,
-    // A group that is '' is the whole name.
+    // The group '' is the whole name.
     `CREATE TABLE IF NOT EXISTS ${pause} (
        paused_at timestamptz NOT NULL,
        until     timestamptz NOT NULL,
@@ -323,8 +327,9 @@ function createStatements({
        PRIMARY KEY (name, group_id),
        CONSTRAINT pause_paused_at_readable CHECK (isfinite(paused_at))
      )`,
-    // Who claims under a limit holds its row; `tokens` is what was left of its rate then. '' is the whole name.
-    // full_since: no claim since then has left a place, for its rate is used up until full_until, or as many run as full_places.
+    // A claim under a limit locks its row; `tokens` is what it left of the rate. '' is the whole
+    // name. full_since: since then no claim has left a slot, because the rate is used up until
+    // full_until, or full_places attempts run.
     `CREATE TABLE IF NOT EXISTS ${quota} (
        filled_at timestamptz NOT NULL,
        full_since timestamptz,
@@ -336,7 +341,7 @@ function createStatements({
        PRIMARY KEY (name, group_id),
        CONSTRAINT quota_readable CHECK (isfinite(filled_at) AND tokens >= 0)
      ) WITH (fillfactor = 50)`,
-    // One counts as long as that claim of the delay holds: it need not be taken back.
+    // A permit counts while that claim of the delay holds, so it need not be given back.
     `CREATE TABLE IF NOT EXISTS ${permit} (
        id       bigint NOT NULL,
        epoch    bigint NOT NULL,
@@ -344,8 +349,8 @@ function createStatements({
        group_id text COLLATE "C" NOT NULL,
        PRIMARY KEY (name, group_id, id, epoch)
      )`,
-    // Beside the delay that runs, for its attempt may hold its row. asked_at: of the last call; created_at: of the first
-    // one that maxWait counts from.
+    // A running attempt may lock the delay's row. asked_at: of the last call; created_at: of the
+    // first that maxWait counts from.
     `CREATE TABLE IF NOT EXISTS ${rerun} (
        id           bigint NOT NULL,
        due_at       timestamptz NOT NULL CONSTRAINT rerun_due_at_readable CHECK (isfinite(due_at)),
@@ -360,7 +365,7 @@ function createStatements({
        headers      jsonb,
        PRIMARY KEY (name, key)
      ) WITH (fillfactor = 50)`,
-    // Beside the delay that runs, too. A row and not a message: each login that may connect can NOTIFY.
+    // Rows and not messages, because any login that may connect can NOTIFY.
     `CREATE TABLE IF NOT EXISTS ${abort} (
        id       bigint NOT NULL,
        epoch    bigint NOT NULL,
@@ -371,18 +376,20 @@ function createStatements({
 }
 
 /**
- * Runs a DataSource's pending migrations while holding an advisory lock, so that any number of
- * nodes may start on an empty database at the same moment: TypeORM itself takes none, and two
- * nodes that create its `migrations` table at once end with a unique violation.
+ * Runs a DataSource's pending migrations under an advisory lock, so that any number of nodes may
+ * start on an empty database at once. TypeORM takes no lock: two nodes that create its `migrations`
+ * table at once end with a unique violation.
  *
  * ```ts
  * await dataSource.initialize();
  * await runMigrations(dataSource);
  * ```
  *
- * @param options.wait how long to wait for another process that runs them, or for a stranger that has the lock; default
- * `'1m'`, 1 ms to 24 h
- * @throws DelayConfigError when the pool has one connection; when the time is over, naming who has the lock; what `dataSource.runMigrations()` throws; the lock is released either way
+ * @param options.wait how long to wait while another session has the lock; default `'1m'`, 1 ms to
+ * 24 h
+ * @throws DelayConfigError when the pool has one connection, or when the wait is over, naming the
+ * session that has the lock; also what `dataSource.runMigrations()` throws. The lock is always
+ * released.
  */
 export async function runMigrations(
   dataSource: DataSource,

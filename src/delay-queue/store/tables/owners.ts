@@ -4,12 +4,13 @@ import { type Growth, pauseMs, rest } from '../../tasks/growing-pause.js';
 import type { AsText } from '../rows/answers.js';
 
 /**
- * What belongs to a stranger: the schema itself, if a role is to create in it; whatever is in it; the functions of triggers
- * on its tables. Parameters: the schema, and whether a role is to create in it. One row each, the schema first: what it is,
- * to whom it belongs, and to whom it should.
+ * What belongs to a stranger: the schema itself, if this role is to create in it; anything in it;
+ * the functions of triggers on its tables. Parameters: the schema, and whether this role is to
+ * create in it. One row each, the schema first: what it is, its owner, and who should own it.
  *
- * No stranger is this role, one whose rights it has, or a superuser, who may do anything anyhow. A superuser has the rights
- * of every role, and trusts none of them for that. In the schema its owner is none either, nor a member of its owner.
+ * Not a stranger: this role, a role whose rights it has, a superuser, and in the schema its owner
+ * and members of its owner. A superuser has the rights of every role, which makes none of them
+ * trusted.
  */
 const strangersSql = (): string => `
 WITH home AS MATERIALIZED (
@@ -47,11 +48,10 @@ ORDER BY o.is_home DESC, i.type, i.identity`;
 type StrangerAnswer = AsText<'kind' | 'identity' | 'owner' | 'rightful'>;
 
 /**
- * The owner of a table or a function decides what runs when it is used, with the rights of its users. So nothing of a
- * stranger's may stand where a table of ours should, nor beside them in the schema.
- *
- * @param migrates this role is to create the tables; else it uses them, and the owner of the schema has created them
- * @throws DelayConfigError that says what belongs to whom, and what to do
+ * The owner of a table or function decides what runs when it is used, with the rights of its users.
+ * So a stranger may own neither a table of ours nor anything beside it in the schema.
+ * @param migrates this role creates the tables; if not, the owner of the schema has created them
+ * @throws DelayConfigError that names the object, its owner and the remedy
  */
 export async function refuseStrangers(
   runner: { query(sql: string, parameters: unknown[]): Promise<unknown> },
@@ -70,21 +70,21 @@ export async function refuseStrangers(
       : ['belongs', `drop it, or ALTER ${kind.toUpperCase()} ${identity} OWNER TO ${rightful}`];
   throw new DelayConfigError(
     `${kind} ${identity} ${belongs} to the role ${owner}${others}, not to ${rightful}, ${who}: what ${owner} puts there ` +
-      `would run with the rights of others. Look at it, and ${mend}. A role that has the rights of the owner is no ` +
-      'stranger: GRANT the owner to the role that migrates',
+      `would run with the rights of others. Check it, then ${mend}. A role that has the rights of the schema's ` +
+      'owner is trusted: GRANT the owner to the role that migrates',
   );
 }
 
-/** How long a start waits for a lock that another one has. */
+/** How long a start waits for a lock that another session has. */
 export const LOCK_WITHIN_MS = 60_000;
 
-/** Between two tries: a lock that is waited for in the server could be waited for without an end. */
+/** Between two tries. A wait in the server might have no end. */
 const PAUSE: Growth = { firstMs: 10, factor: 2, lastMs: 250, jitter: 0.5 };
 
-/** Of a text in a message that is another role's. */
+/** Longest text of another role in a message. */
 const SHOWN_LENGTH_MAX = 63;
 
-/** Sends a statement in the transaction that is to hold the lock. */
+/** Sends a statement in the transaction that will hold the lock. */
 type Query = (sql: string, parameters: unknown[]) => Promise<unknown>;
 
 interface Holder {
@@ -93,7 +93,7 @@ interface Holder {
   application: string | null;
 }
 
-/** Qualified and cast: these statements run on sessions of the application's, whatever its `search_path` is. */
+/** Qualified and cast: these run on the application's sessions, with any `search_path`. */
 const NUMBER = 'pg_catalog.hashtextextended($1::pg_catalog.text, 0::pg_catalog.int8)';
 
 const TRY = `SELECT pg_catalog.pg_try_advisory_xact_lock(${NUMBER})::pg_catalog.text AS taken`;
@@ -107,11 +107,10 @@ WHERE l.locktype = 'advisory'::pg_catalog.text AND l.objsubid = 1::pg_catalog.in
   AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())`;
 
 /**
- * Takes the advisory lock of that name until the end of the transaction. Any role that may connect to the database can hold it,
- * for as long as it likes.
- *
- * @param what needs it, for the message
- * @throws DelayConfigError that names who has it, when the time is over
+ * Takes the advisory lock of that name until the transaction ends. Any role that may connect to the
+ * database can hold it for as long as it likes.
+ * @param what needs the lock, for the message
+ * @throws DelayConfigError that names the holder, when the time is over
  */
 export async function takeAdvisoryLock(
   query: Query,
@@ -135,7 +134,7 @@ export async function takeAdvisoryLock(
 }
 
 function heldBy([holder]: readonly Holder[]): string {
-  if (holder === undefined) return 'who held it has just let it go';
+  if (holder === undefined) return 'its holder has just released it';
   const { pid, role, application } = holder;
   const of = role === null ? '' : ` of the role ${shown(role)}`;
   const named = application ? `, application_name ${shown(application)}` : '';

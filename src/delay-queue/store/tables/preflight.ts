@@ -8,12 +8,10 @@ import { functionsOf } from './functions.js';
 import { refuseStrangers } from './owners.js';
 
 /**
- * TypeORM's `schema` and a role's or a connection's `search_path` say where the application's tables are, and not where
- * its delays are. A path of one's own is no sign by itself: many roles have one. It is one where another schema has a
- * table of the same name.
- *
+ * TypeORM's `schema` and the `search_path` of a role or connection say where the application's
+ * tables are, not where its delays are. A path alone proves nothing, because many roles have one;
+ * it does if another schema has a table of the same name. @returns advice
  * @param tablesIn TypeORM's `schema`
- * @returns advice
  */
 async function lookForEnvironments(
   runner: Runner,
@@ -24,13 +22,13 @@ async function lookForEnvironments(
   const theirs = tablesIn ?? (await schemaOfPath(runner, schema));
   if (theirs === undefined || theirs === 'public') return [];
   return [
-    `the application's tables are in the schema ${theirs}, and its delays in delay_queue: environments that are ` +
-      `told apart by their schemas share them. Give each its own: forRoot({ schema: 'delay_queue_${theirs}' }), and ` +
+    `the application's tables are in the schema ${theirs}, and its delays in delay_queue: environments that ` +
+      `differ only by schema share them. Give each its own: forRoot({ schema: 'delay_queue_${theirs}' }), and ` +
       'delayQueueMigrations with the same',
   ];
 }
 
-/** Of this role or connection, not of the database: that one holds for all who share it. */
+/** Ignores a path set for the database, which holds for all who share it. */
 async function schemaOfPath(runner: Runner, schema: string): Promise<string | undefined> {
   const [found] = await runner.query<{ theirs: string }>(
     `SELECT pg_catalog.current_schema()::text AS theirs FROM pg_catalog.pg_settings
@@ -49,15 +47,15 @@ async function schemaOfPath(runner: Runner, schema: string): Promise<string | un
 
 const SERVER_VERSION_MIN = 140_000;
 
-/** Limits that end a statement of the engine, where the engine cannot change the session's settings. */
+/** Limits that end a statement of the engine where it cannot change the session's settings. */
 const LIMITS = ['statement_timeout', 'transaction_timeout'];
 
 /** Shorter limits do harm: a claim of 500 rows on a busy server takes its time. */
 const LIMIT_MS_MIN = 5_000;
 
 /**
- * Functions of triggers on these tables that go by the path of the session that fires them, each with what would mend it: the
- * engine's sessions find no table of the application's by theirs.
+ * Trigger functions on these tables that depend on the session's path, each with the remedy: the
+ * engine's sessions do not find the application's tables by theirs.
  */
 const UNPINNED = `
   SELECT pg_catalog.string_agg(DISTINCT 'ALTER FUNCTION ' || f.identity || ' SET search_path = '
@@ -72,20 +70,19 @@ const UNPINNED = `
                     WHERE pg_catalog.starts_with(setting, 'search_path='))`;
 
 export interface Findings {
-  /** The limits of this role that are too short, in words; null when none is. */
+  /** The limits of this role that are too short, in words; null: none. */
   limits: string | null;
-  /** Of the database, as Postgres names it. */
+  /** The database's encoding, as Postgres names it. */
   encoding: string;
-  /** In which Postgres takes the texts of this client to be; that of `pg` is UTF8. */
+  /** The encoding that Postgres expects of this client; `pg` sends UTF8. */
   clientEncoding: string;
-  /** What works, and should be told. */
+  /** What works, but should be reported. */
   advice: readonly string[];
 }
 
 /**
- * Looks at the database before anything starts.
+ * Checks the database before anything starts. @throws DelayConfigError with the remedy
  * @param tablesIn TypeORM's `schema`
- * @throws DelayConfigError that says what to do
  */
 export async function preflight(
   runner: Runner,
@@ -180,5 +177,5 @@ export async function preflight(
 }
 
 const pathOfTriggers = (mend: string): string =>
-  'triggers on the tables of the library fire in its own sessions, too, whose search_path is pg_catalog alone: what their ' +
-  `functions name without a schema is not found there (42P01), and the claim fails. Give them a path of their own: ${mend}`;
+  'triggers on the tables of the library also fire in its own sessions, whose search_path is only pg_catalog: names ' +
+  `without a schema in their functions are not found there (42P01), and the claim fails. Give them a path of their own: ${mend}`;
