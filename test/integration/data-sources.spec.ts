@@ -158,18 +158,18 @@ it.each<[what: string, says: string | RegExp, root: () => DynamicModule]>([
   ],
   [
     'there is none of that name',
-    /job is not there.*dataSource: 'jobs'/,
+    /job was not found.*dataSource: 'jobs'/,
     () => app(typeOrm('jobs'), queue({ dataSource: 'job' })),
   ],
   ['there is none at all', 'Import TypeOrmModule.forRoot()', () => app(queue())],
   [
     'its module keeps it to itself',
-    /DATA_SOURCE is not there.*@Global\(\)/,
+    /DATA_SOURCE was not found.*@Global\(\)/,
     () => app(ownModule('DATA_SOURCE'), queue({ dataSource: 'DATA_SOURCE' })),
   ],
   [
     'what is provided under the token is something else',
-    'what is provided as DB is no DataSource of TypeORM',
+    'what is provided as DB is not a DataSource of TypeORM',
     () => app(providing('DB', { useValue: { url: '' } }), queue({ dataSource: 'DB' })),
   ],
   [

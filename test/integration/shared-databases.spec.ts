@@ -73,7 +73,7 @@ it.each([
 it('an id that is no identity any more, as after a copy by a foreign tool, stops the start, too', async () => {
   await client.query('ALTER TABLE delay_queue.delay ALTER id DROP IDENTITY');
   const message = String(await refusedStart({ url: database.url }));
-  expect(message).toContain('is no identity any more');
+  expect(message).toContain('is no longer an identity column');
   await client.query(/ALTER TABLE.*AS IDENTITY/.exec(message)![0]);
   await client.query(SETVAL.exec(message)![0]);
   await (await startNode({ url: database.url })).stop();

@@ -6,37 +6,38 @@ import type { ConnectionConfig } from './connection-config.js';
 import { isInFailedTransaction, isRefusal, isUnfitSession } from './driver-errors.js';
 import type { Runner } from './runner.js';
 
-/** The parts of TypeORM's Postgres driver that are used here; it types them `any`. */
+/** The parts of TypeORM's Postgres driver that are used here; TypeORM types them `any`. */
 export interface PostgresDriver {
   postgres: {
     Pool: new (config: ConnectionConfig) => Pool;
     Client: new (config: ConnectionConfig) => Client;
   };
-  /** A new one after each `initialize()`, none after `destroy()`; with `replication`, that of the master. */
+  /** New after each `initialize()`, absent after `destroy()`; with `replication`, the master's. */
   master?: Pool & { options: ConnectionConfig };
-  /** Those that have a connection: `destroy()` releases each of them, until the list is empty. */
+  /** Those with a connection; `destroy()` releases each of them, until the list is empty. */
   connectedQueryRunners?: Pick<QueryRunner, 'release'>[];
 }
 
 export const driverOf = (dataSource: DataSource): PostgresDriver =>
   dataSource.driver as unknown as PostgresDriver;
 
-/** What the application's own pool was made from. */
+/** The options of the application's own pool. */
 export const poolOptionsOf = (dataSource: DataSource): ConnectionConfig =>
   driverOf(dataSource).master?.options ?? {};
 
 /**
- * Looks after the connections that the application's pool hands out, as long as the library is there.
+ * Guards the connections that the application's pool hands out, while the library runs.
  *
- * A connection is handed out a few microtasks before TypeORM listens to its errors. If the server ends the
- * session right then (seen when its last answer and the end came in one packet), no listener hears the `error` event,
- * and Node would end the process. Other listeners still hear the event.
+ * A connection is handed out a few microseconds before TypeORM listens for its errors. If the
+ * server ends the session right then (seen when its last answer and the end came in one packet), no
+ * listener hears the `error` event, and Node would end the process. Other listeners still hear it.
  *
- * A session that takes no writes leaves the pool when it is given back. `pg` hands out what was returned last, so
- * after a failover the few sessions that were left on the old primary would refuse one statement after the other, although
- * the address is right again: for 104 s, where a proxy closes no sessions.
+ * A session that refuses writes leaves the pool on its release. `pg` hands out first what was
+ * released last, so after a failover the few sessions left on the old primary would refuse one
+ * statement after the other, although the address is right again: for 104 s, where a proxy closes
+ * no sessions.
  *
- * @returns what ends that; with the last of those who share the pool its connections are as they were
+ * @returns a function that ends the guard; after the last one the connections are as they were
  */
 export function watchPool(pool: Pool): () => void {
   const held = holds.get(pool) ?? new PoolHold(pool);
@@ -45,10 +46,8 @@ export function watchPool(pool: Pool): () => void {
 }
 
 /**
- * A connection to the same server answers no more, or takes no writes: those of the pool that were opened before that instant may be
- * like that, and leave it, the idle ones now and all others when they are given back.
- *
- * @param openedBeforeMs `performance.now()`
+ * A connection to the same server does not answer, or refuses writes. The pool's connections opened
+ * before that `performance.now()` leave it: idle ones now, others on their release.
  */
 export function renewPool(pool: Pool, openedBeforeMs: number): void {
   holds.get(pool)?.renew(openedBeforeMs);
@@ -58,14 +57,14 @@ const holds = new WeakMap<Pool, PoolHold>();
 
 const ignore = (): void => {};
 
-/** Of `pg`, which tells each error of the server by that; `pg-native` has no such thing. */
+/** An event of `pg` for each error of the server; `pg-native` does not have it. */
 interface Errors {
   on(message: 'errorMessage', listener: (told: { code?: string }) => void): void;
   off(message: 'errorMessage', listener: (told: { code?: string }) => void): void;
 }
 
 class PoolHold {
-  /** With what ends the watch over each. */
+  /** Each watched client, and what ends its watch. */
   readonly #clients = new Map<ClientBase, () => void>();
   readonly #unfit = new WeakSet<ClientBase>();
   readonly #openedAtMs = new WeakMap<ClientBase, number>();
@@ -129,7 +128,7 @@ class PoolHold {
     });
   };
 
-  /** Told before the pool looks at what it got back, and one that is ending does not go back to the others. */
+  /** Runs before the pool takes the client back; the pool drops one that is ending. */
   readonly #released = (_: unknown, client: ClientBase & { end?: () => Promise<void> }): void => {
     const isOld = (this.#openedAtMs.get(client) ?? -Infinity) < this.#openedBeforeMs;
     if (isOld || this.#unfit.has(client)) void client.end?.();
@@ -138,17 +137,17 @@ class PoolHold {
   readonly #removed = (client: ClientBase): void => void this.#clients.delete(client);
 }
 
-/** Of the limit: what a wait for a connection may take. The rest is for the first answer. */
+/** The part of the limit for getting a connection; the rest is for the first answer. */
 const CONNECT_SHARE = 2 / 3;
 
 /**
- * A connection of the application's pool, for statements outside of a caller's transaction. A statement on a
- * connection that died silently would wait for ever, and the pool would be one connection short. So a
- * connection that does not answer in time is closed, and the pool has its place back. The wait for it and for its first
- * answer share one limit.
+ * A connection of the application's pool, for statements outside of a caller's transaction. On a
+ * connection that died silently a statement would wait for ever, and the pool would be one
+ * connection short. So it is closed if it does not answer in time. The waits for the connection and
+ * for its first answer share one limit.
  */
 export class BorrowedConnection implements Runner {
-  /** @throws DelayUnavailableError when the pool has no connection in time; nothing was sent then */
+  /** @throws DelayUnavailableError when the pool has no connection in time; nothing is sent then */
   static async take(dataSource: DataSource, limitMs: number): Promise<BorrowedConnection> {
     const firstByMs = performance.now() + limitMs;
     const connectMs = Math.round(limitMs * CONNECT_SHARE);
@@ -178,14 +177,14 @@ export class BorrowedConnection implements Runner {
     private readonly firstByMs: number,
   ) {}
 
-  /** One statement. */
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
     return this.answered(this.runner.query(sql, parameters) as Promise<Row[]>);
   }
 
   /**
-   * Waits for an answer. After an error the connection is used again only if the server itself refused: not where it
-   * was handed out in a transaction that had failed, for nothing here sends more behind a failure but ROLLBACK.
+   * Waits for an answer. After an error the connection is reused only if the server itself refused,
+   * and not after 25P02: only ROLLBACK follows a failure here, so the pool had handed out the
+   * connection in a failed transaction.
    */
   async answered<Result>(work: Promise<Result>): Promise<Result> {
     const limitMs = this.#hasAnswered ? this.limitMs : this.firstByMs - performance.now();
@@ -207,7 +206,7 @@ export class BorrowedConnection implements Runner {
     await this.runner.release();
   }
 
-  /** Not awaited: a connection whose other end is gone never says that it is closed. The pool drops it. */
+  /** Not awaited: a connection whose other end is gone never reports its close. */
   #close(): void {
     if (this.#isSilent) return;
     this.#isSilent = true;

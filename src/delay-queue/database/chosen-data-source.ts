@@ -7,18 +7,14 @@ import { shown } from '../config/blame.js';
 /** The injection token of the DataSource that the delays belong to. */
 export const DATA_SOURCE = Symbol.for('nestjs-delay-queue:data-source');
 
-/**
- * Which of the application's DataSources: the name that it has in `TypeOrmModule.forRoot({ name })`,
- * or the injection token under which a module provides it.
- */
+/** The application's DataSource: its name in `TypeOrmModule.forRoot`, or its injection token. */
 // oxlint-disable-next-line typescript/no-unsafe-function-type -- as in Nest: a class, abstract or not
 export type DataSourceChoice = string | symbol | Function;
 
 /**
- * Injected and not looked up, so that Nest waits for a DataSource that still connects. It needs no
- * `@nestjs/typeorm`, whose tokens are the class and `<name>DataSource`.
- *
- * @throws DelayConfigError from the factory, when there is none, or one of another copy of TypeORM
+ * Injected, not looked up, so that Nest waits for a DataSource that is still connecting. Does not
+ * need `@nestjs/typeorm`, whose tokens are the class and `<name>DataSource`.
+ * @throws DelayConfigError from the factory, without a DataSource of this copy of TypeORM
  */
 export function dataSourceProvider(choice: DataSourceChoice | undefined): FactoryProvider {
   const tokens = tokensOf(choice);
@@ -35,7 +31,7 @@ export function dataSourceProvider(choice: DataSourceChoice | undefined): Factor
       throw new DelayConfigError(
         isDataSource(dataSource)
           ? TWO_COPIES
-          : `dataSource: what is provided as ${nameOf(choice)} is no DataSource of TypeORM`,
+          : `dataSource: what is provided as ${nameOf(choice)} is not a DataSource of TypeORM`,
       );
     },
   };
@@ -47,8 +43,8 @@ export function dataSourceOf(its: EntityManager | QueryRunner): DataSource | und
 }
 
 const TWO_COPIES =
-  'the application and nestjs-delay-queue load two different copies of typeorm, and a DataSource of ' +
-  'one means nothing to the other; `npm ls typeorm` shows them: let one version satisfy both, and ' +
+  'the application and nestjs-delay-queue load two different copies of typeorm, and neither ' +
+  'accepts a DataSource of the other; `npm ls typeorm` shows them: choose one version for both, and ' +
   'install it once, where both find it';
 
 function tokensOf(choice: DataSourceChoice | undefined): InjectionToken[] {
@@ -61,13 +57,13 @@ function tokensOf(choice: DataSourceChoice | undefined): InjectionToken[] {
   );
 }
 
-/** By TypeORM's own mark: each copy of TypeORM has a class of its own. */
+/** By TypeORM's own mark, because each copy of TypeORM has a different class. */
 const isDataSource = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
   Reflect.get(value, '@instanceof') === Symbol.for('DataSource');
 
-/** An application with this error nearly always has a DataSource: what to do depends on where it is. */
+/** An application with this error nearly always has a DataSource: the remedy depends on where. */
 function nothingFound(
   choice: DataSourceChoice | undefined,
   modules: ModulesContainer | undefined,
@@ -82,11 +78,11 @@ function nothingFound(
   const others = names.map((name) => `forRoot({ dataSource: '${name}' })`).join(' or ');
   const wanted = choice === undefined ? "the application's default DataSource" : nameOf(choice);
   return (
-    `dataSource: ${wanted} is not there. ` +
+    `dataSource: ${wanted} was not found. ` +
     (others === ''
       ? 'Import TypeOrmModule.forRoot(), or a module that provides and exports the DataSource and '
       : `There are others: ${others}. If you provide it yourself, let its module export it and `) +
-    'is @Global() or stands in the imports of forRootAsync(); say with dataSource under which token'
+    'is @Global() or listed in the imports of forRootAsync(); set dataSource to its token'
   );
 }
 

@@ -1,34 +1,34 @@
 import { performance } from 'node:perf_hooks';
 import { Signal } from '../tasks/signal.js';
 
-/** One reading of the database's clock, and when this process asked and heard. */
+/** A reading of the database's clock: when its answer came, the offset, and its possible error. */
 interface Sample {
   heardAtMs: number;
   offsetMs: number;
   errorMs: number;
 }
 
-/** Two ordinary quartz clocks drift apart by less than this, so a reading grows worse with its age. */
+/** Two ordinary quartz clocks drift apart by less than this: a reading gets worse with its age. */
 const DRIFT = 100e-6;
 
-/** Slack for the drift of two clocks between readings before a difference counts as a jump. */
+/** Slack for drift between two readings before a difference counts as a jump. */
 const JUMP_MS = 50;
 
 /**
- * The database's clock, estimated: the only clock that decides what is due. The node's own wall
- * clock is never read; between two readings the monotonic clock carries on.
+ * Estimates the database's clock, the only clock that decides what is due. The node's wall clock is
+ * never read; between two readings the monotonic clock carries on.
  *
- * A reading lies somewhere between asking and hearing, so its midpoint is off by at most half of the
- * round trip (Cristian 1989), less half of the time between the first and the last reading of one
- * statement, if it took two. The reading that can be off by the least wins.
+ * A reading lies between request and answer, so its midpoint is wrong by at most half of the round
+ * trip (Cristian 1989), less half of the time between two readings of one statement. The reading
+ * with the smallest possible error wins.
  */
 export class DatabaseClock {
-  /** The database's clock has jumped: a failover, or it was set. Says by how much. */
+  /** The database's clock has jumped, by so many ms: a failover, or it was set. */
   readonly jumped = new Signal<number>();
   #best: Sample | undefined;
 
   /**
-   * Takes what one statement read.
+   * Takes the readings of one statement.
    * @param askedAtMs `performance.now()` before the statement was sent
    * @param heardAtMs `performance.now()` after its answer came
    * @param databaseMs the database's `clock_timestamp()`, milliseconds since 1970
@@ -42,7 +42,7 @@ export class DatabaseClock {
     const before = this.#best;
     const apartMs = before === undefined ? 0 : sample.offsetMs - before.offsetMs;
     const jumped = before !== undefined && Math.abs(apartMs) > before.errorMs + errorMs + JUMP_MS;
-    // Both readings grow worse with age at the same rate, so the worse one stays the worse one.
+    // Both readings get worse at the same rate, so the worse one stays the worse one.
     const offBy = (of: Sample): number => of.errorMs + (heardAtMs - of.heardAtMs) * DRIFT;
     if (before === undefined || jumped || offBy(sample) <= offBy(before)) this.#best = sample;
     if (jumped) this.jumped.tell(apartMs);
@@ -54,8 +54,9 @@ export class DatabaseClock {
   }
 
   /**
-   * What the clock surely shows, without an estimate: a statement has read that, and the answer was heard later.
-   * @param heardAtMs `performance.now()` then
+   * A lower bound of the clock that uses no estimate: a statement read `readMs` before its answer
+   * came.
+   * @param heardAtMs `performance.now()` when it came
    */
   afterReading(readMs: number, heardAtMs: number): { readMs: number; leastMs(): number } {
     const leastMs = (): number => readMs + (performance.now() - heardAtMs) * (1 - DRIFT);
@@ -68,7 +69,7 @@ export class DatabaseClock {
   }
 
   #offsetMs(): number {
-    if (this.#best === undefined) throw new Error('the database clock was not read yet');
+    if (this.#best === undefined) throw new Error('the database clock has not been read yet');
     return this.#best.offsetMs;
   }
 }

@@ -2,37 +2,37 @@ import { DelayConfigError, DelayError } from '../api/errors.js';
 import { identityMended } from './identity.js';
 import { namesOf, tablesOf } from './tables.js';
 
-/** What its error says: no text of a number. */
+/** In the message of a failed cast: it must not be the text of a number. */
 export const CLAIM_LOST = 'delay-queue: lost the claim of delay';
 
-/** The five characters by which Postgres names what went wrong, if it was Postgres who said so. */
+/** The five characters (SQLSTATE) of an error that Postgres itself reported. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' && SQLSTATE.test(error.code) ? error.code : undefined;
 }
 
 /**
- * Classes of SQLSTATE that say what is wrong with the data, with a constraint, or what a trigger or a right has refused: the
- * same statement is refused again. So is 0A000, and 42501, which a role may be granted, but not by trying.
+ * SQLSTATEs about the data, a constraint, a trigger or a right (and 0A000, 42501): the same
+ * statement would be refused again. A role may be granted the right, but a retry does not grant it.
  */
 const LASTING = /^(?:09|21|22|23|27|2F|38|39|44|54|P0)|^0A000$|^42501$/;
 
 /**
- * Limits of time, of memory, and of size, and connections that ended: of a statement of many rows these may say that it was
- * too large. 57P03 and 53300 are of a server that accepts no connection.
+ * Limits of time, memory and size, and connections that ended: a statement of many rows may have
+ * been too large. Without 57P03 and 53300, of a server that accepts no connection.
  */
 const TOO_MUCH = /^(?:08|54)|^(?:25P04|53200|53400|55P03|57014|57P01|57P02)$/;
 
 /** Nothing was sent. */
 const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
 
-/** Whether the same statement would be refused again: write something else, or leave out what is refused. */
+/** Whether the same statement would be refused again: change it, or omit what is refused. */
 export function isLasting(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state !== undefined && LASTING.test(state);
 }
 
-/** Whether a smaller statement may do what this one could not. */
+/** Whether a smaller statement may succeed. */
 export function isTooMuch(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (state !== undefined) return TOO_MUCH.test(state);
@@ -41,13 +41,13 @@ export function isTooMuch(error: unknown): boolean {
   return typeof code !== 'string' || !NOT_CONNECTED.has(code);
 }
 
-/** Of these alone it is certain that they were about the statement, and not about its server or its connection. */
+/** Those that are certainly about the statement, not about its server or connection. */
 const TOO_LARGE = /^54|^(?:53200|53400|57014)$/;
 
 /** Whether a smaller statement is worth sending at once. */
 export const isTooLarge = (error: unknown): boolean => TOO_LARGE.test(sqlStateOf(error) ?? '');
 
-/** A character that the encoding of the database does not have. */
+/** A character that the encoding of the database lacks. */
 const UNTRANSLATABLE = new Set(['22P05', '22021']);
 
 export const isUntranslatable = (error: unknown): boolean =>
@@ -56,47 +56,48 @@ export const isUntranslatable = (error: unknown): boolean =>
 /** Another row has the key. */
 export const UNIQUE_VIOLATION = '23505';
 
-/** A column that has to be there is left out. */
+/** A required column is missing. */
 const NOT_NULL_VIOLATION = '23502';
 
-/** There is no such table, column or function. */
+/** No such table, column or function. */
 const UNDEFINED: ReadonlySet<string> = new Set(['42P01', '42703', '42883']);
 
-/** The role may not do that. */
+/** The role lacks the right. */
 export const PERMISSION_DENIED = '42501';
 
 /** `lock_timeout` has run out. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
-/** A text is none of the type that it should become. */
+/** A text cannot become a value of the type. */
 const INVALID_TEXT_REPRESENTATION = '22P02';
 
-/** A removal has failed because its row is not there: by the only error that plain SQL can make of that. */
+/** A removal failed because its row is gone; plain SQL can only fail a cast for that. */
 export const isClaimLost = (error: unknown): boolean =>
   sqlStateOf(error) === INVALID_TEXT_REPRESENTATION &&
   error instanceof Error &&
   error.message.includes(CLAIM_LOST);
 
-/** A prepared statement that the session does not know, or no longer. */
+/** A prepared statement that the session does not know, or no longer knows. */
 const INVALID_SQL_STATEMENT_NAME = '26000';
 
-/** A statement of the transaction has failed, and none is run any more. */
+/** A statement of the transaction has failed, and no other runs in it any more. */
 const IN_FAILED_SQL_TRANSACTION = '25P02';
 
 export const isInFailedTransaction = (error: unknown): boolean =>
   sqlStateOf(error) === IN_FAILED_SQL_TRANSACTION;
 
 /**
- * What a session says for itself and not for its statement: it takes no writes, since its server is a replica by now or was
- * told so (25006), its server ends it (57P01 to 57P03), or a proxy has lost the server behind it (class 08).
+ * About the session, not its statement: it refuses writes, because its server is now a replica or
+ * was set to (25006), its server ends it (57P01 to 57P03), or a proxy lost the server behind it
+ * (class 08).
  */
 const SESSION_UNFIT = /^(?:08...|25006|57P0[1-3])$/;
 
-/** Whether another session may do what this one could not, by the state that it answered. */
+/** Whether another session may succeed, by the SQLSTATE of this one. */
 export const isUnfitSession = (state: unknown): boolean =>
   typeof state === 'string' && SESSION_UNFIT.test(state);
 
-/** `default_transaction_read_only`, a replica, or a transaction that was begun like that. */
+/** `default_transaction_read_only`, a replica, or a transaction that began as read-only. */
 const READ_ONLY_SQL_TRANSACTION = '25006';
 
 export const isReadOnly = (error: unknown): boolean =>
@@ -105,56 +106,54 @@ export const isReadOnly = (error: unknown): boolean =>
 export const isStatementGone = (error: unknown): boolean =>
   sqlStateOf(error) === INVALID_SQL_STATEMENT_NAME;
 
-/** What a function was given makes no sense here. */
+/** A function refuses its argument. */
 export const INVALID_PARAMETER_VALUE = '22023';
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
-/** Connection and operator classes of SQLSTATE: a statement with such an error may have been committed. */
+/** Connection and operator classes of SQLSTATE: the statement may have been committed. */
 const OUTCOME_UNKNOWN = /^(?:08|25P04|57P)/;
 
 /** `statement_timeout`, `transaction_timeout`, or a cancel request. */
 const QUERY_CANCELED = '57014';
 
-/**
- * Whether Postgres itself said no, so that the statement has left nothing behind. A connection that
- * ends says nothing about its last statement.
- */
+/** Whether Postgres itself refused, and so nothing was written; unlike when a connection ended. */
 export function isRefusal(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state !== undefined && !OUTCOME_UNKNOWN.test(state);
 }
 
-/** Whether the statement met a lock that it does not wait for, or another statement that was faster. */
+/** Whether the statement met a lock that it does not wait for, or a faster statement. */
 export function metSomebody(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state === LOCK_NOT_AVAILABLE || state === UNIQUE_VIOLATION;
 }
 
-/** Whether the server itself gave up the statement: then all calls of the statement get that error. */
+/** Whether the server canceled the statement: all calls of the statement get that error. */
 export const ranOutOfTime = (error: unknown): boolean => sqlStateOf(error) === QUERY_CANCELED;
 
 /**
- * Whether `pg` gave up waiting for the answer: the server is busy, its COMMIT hangs, or the connection has died without a word. One
- * that was closed is another matter, for what closed it has closed the others too.
+ * Whether `pg` gave up waiting: the server is busy, its COMMIT hangs, or the connection died
+ * silently. A closed connection is different: what closed it has closed the others too.
  */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout';
 
-/** What Postgres tells about an error, beside its class. */
+/** What an error of Postgres has besides its SQLSTATE. */
 interface Told {
   schema?: string;
   table?: string;
   constraint?: string;
-  /** Where in the statement itself, and not in a function that it has called. */
+  /** Where in the statement itself, not in a function that it called. */
   position?: string;
-  /** The function of the server: its name is the same in all languages, and the message is not. */
+  /** The function of the server: the same in all languages, unlike the message. */
   routine?: string;
 }
 
 /**
- * An error that a statement of ours gets where the database is not, or no longer, as the start has to find it: one with
- * a code, which says what to do. Any other stays as it is, also those of users' triggers and constraints on our tables.
+ * Explains errors of our statements where the database is not, or no longer, as the start requires,
+ * with a code and the remedy. Others stay as they are, also those of users' triggers and
+ * constraints.
  */
 export function explained(error: unknown, schema: string): unknown {
   const state = sqlStateOf(error);
@@ -178,7 +177,7 @@ export function explained(error: unknown, schema: string): unknown {
   return error;
 }
 
-/** An error of the start: where the role lacks a right, one that says which rights there have to be. */
+/** An error of the start; where the role lacks a right, it lists the rights that the role needs. */
 export const startError = (error: unknown, schema: string): unknown =>
   sqlStateOf(error) === PERMISSION_DENIED
     ? lacksRights(error as Error, schema)
@@ -192,7 +191,7 @@ function lacksRights(error: Error, schema: string): DelayConfigError {
   const { schema: quoted } = tablesOf(schema);
   return new DelayConfigError(
     `${error.message}. The role of the application needs GRANT USAGE ON SCHEMA ${quoted}, ` +
-      `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted} and, where not everybody may, ` +
+      `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted} and, where PUBLIC may not, ` +
       `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${quoted}`,
     { cause: error },
   );

@@ -26,8 +26,8 @@ const IDLE_MS = 60_000;
 const SETTINGS = engineSettings(QUERY_TIMEOUT_MS);
 
 /**
- * A few connections of the engine's own, made from the DataSource's options, so that claims,
- * acknowledgements and renewals go on when the application has taken its whole pool.
+ * The engine's own few connections, made from the DataSource's options, so that claims, completions
+ * and renewals go on when the application has taken its whole pool.
  */
 export class EngineConnections implements Runner {
   readonly #driver: PostgresDriver;
@@ -39,7 +39,7 @@ export class EngineConnections implements Runner {
   readonly #callers: OwnPool;
   #watched: PostgresDriver['master'];
   #unwatch: (() => void) | undefined;
-  /** Opened before it was asked for. */
+  /** Opened before it was requested. */
   #early: { client: Client; opened: Promise<void> } | undefined;
 
   constructor(dataSource: DataSource, max: number, applicationName: string) {
@@ -52,20 +52,20 @@ export class EngineConnections implements Runner {
     this.#watchPool();
   }
 
-  /** The size of the application's own pool: what transactional handlers run on. */
+  /** The size of the application's own pool, on which transactional handlers run. */
   get applicationPoolMax(): number {
     return this.#driver.master?.options.max ?? 10;
   }
 
   /**
-   * For callers' writes outside of transactions, so that callers do not wait for the engine, nor the engine
-   * for callers. Undefined as long as statements cannot be prepared: then the application's pool is as good.
+   * For callers' writes outside of transactions, so that callers and engine do not wait for each
+   * other. Undefined while statements cannot be prepared: the application's pool is then as good.
    */
   get callers(): Pick<OwnPool, 'tryQuery'> | undefined {
     return this.#preparedByKey.isOn && !this.#callers.isClosing ? this.#callers : undefined;
   }
 
-  /** Each session has proven to stay with its connection. */
+  /** To be called once each session has proven to stay with its connection. */
   prepareStatements(): void {
     this.#prepared.use();
     this.#preparedByKey.use();
@@ -82,7 +82,7 @@ export class EngineConnections implements Runner {
     return this.#engines.inTransaction(work);
   }
 
-  /** Statements of the engine on a connection of the application's, as it lends one to a handler. */
+  /** Runs the engine's statements on a connection that the application lends to a handler. */
   on(client: ClientBase): SessionRunner {
     const prepared = this.#preparedForFences;
     return {
@@ -93,17 +93,16 @@ export class EngineConnections implements Runner {
   }
 
   /**
-   * One of the connections does not answer, or takes no writes. Where a proxy closes none, all that lead to that server are like that,
-   * those of the application's pool among them, and each would be found out alone, one statement and 15 s after the other.
-   *
-   * @param openedBeforeMs `performance.now()`
+   * One connection does not answer, or refuses writes. Where a proxy closes no sessions, the same
+   * is true of all connections to that server, also in the application's pool. Each would be found
+   * out alone, one statement and 15 s after the other. `openedBeforeMs` is a `performance.now()`.
    */
   renew(openedBeforeMs: number): void {
     for (const pool of [this.#engines, this.#callers]) pool.renew(openedBeforeMs);
     if (this.#watched !== undefined) renewPool(this.#watched, openedBeforeMs);
   }
 
-  /** Opens the next dedicated connection while the first of the pool is opened: to prove a password takes both sides a while. */
+  /** Opens the next dedicated connection beside the pool's first: password proofs take a while. */
   openEarly(): void {
     const client = this.#dedicated();
     client.on('error', () => {});
@@ -112,7 +111,7 @@ export class EngineConnections implements Runner {
     this.#early = { client, opened };
   }
 
-  /** A connection outside the pool, for LISTEN, to be opened; the caller ends it. */
+  /** A connection outside the pool, for LISTEN, not yet open; the caller ends it. */
   dedicated(): Client {
     return this.#early?.client ?? this.#dedicated();
   }
@@ -125,7 +124,7 @@ export class EngineConnections implements Runner {
     return early.opened;
   }
 
-  /** To be called when the session of a dedicated one has proven to be this process's own. */
+  /** To be called once the session of a dedicated connection is known to belong to this process. */
   applySettings(client: Client): Promise<void> {
     return bring(client, SETTINGS);
   }
@@ -146,7 +145,7 @@ export class EngineConnections implements Runner {
     await this.#config.onConnect?.(client);
   }
 
-  /** The application's pool: a new one after `destroy()` and `initialize()`. The engine's pools live on. */
+  /** `destroy()` and `initialize()` make a new application pool; the engine's pools stay. */
   #watchPool(): void {
     const { master } = this.#driver;
     if (master === this.#watched) return;
@@ -162,10 +161,10 @@ export class EngineConnections implements Runner {
       min: 0,
       idleTimeoutMillis: IDLE_MS,
     });
-    // A connection that dies while idle says so here; the pool has replaced it already, and the
-    // next statement speaks for itself.
+    // A connection that dies while idle is reported here. The pool has dropped it, and the next
+    // statement reports its own result.
     pool.on('error', () => {});
-    // A connection that dies between two statements tells it here alone.
+    // A connection that dies between two statements is reported only here.
     pool.on('connect', (client) => client.on('error', () => {}));
     return new OwnPool(pool, prepared, (openedBeforeMs) => this.renew(openedBeforeMs));
   }

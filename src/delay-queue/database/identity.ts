@@ -3,14 +3,15 @@ import { tablesOf } from './tables.js';
 import type { Runner } from './runner.js';
 
 /**
- * Logical replication copies rows and no sequences: the ids begin again on the new server, and each `schedule` would meet
- * one that is taken, and roll its caller's transaction back. One that history holds would name two ends. An id that
- * JavaScript cannot name was given by hand, and is set aside.
+ * Logical replication copies rows but not sequences: the ids begin again on the new server. Each
+ * `schedule` would then meet a taken id and roll back its caller's transaction, and an id in
+ * history would stand for two delays. Ids too large for JavaScript were set by hand, and do not
+ * count.
  *
- * History has no index on its ids, and may be large: only its latest lines are looked at.
+ * History has no index on its ids, and may be large: only its latest rows are read.
  *
  * @returns advice, where the role may not read the sequence
- * @throws DelayConfigError with the statement that mends it
+ * @throws DelayConfigError with the statement that repairs it
  */
 export async function lookAtIdentity(runner: Runner, schema: string): Promise<string[]> {
   const { delay, history, permit, schema: quoted } = tablesOf(schema);
@@ -30,14 +31,14 @@ export async function lookAtIdentity(runner: Runner, schema: string): Promise<st
   const { readable, last, most } = found ?? {};
   if (!readable) {
     throw new DelayConfigError(
-      `the column id of ${delay} is no identity any more, as after a copy by a tool that knows none: ` +
+      `the column id of ${delay} is no longer an identity column, as after a copy by a tool that does not know them: ` +
         `ALTER TABLE ${delay} ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY as the owner of the tables, ` +
         `then ${setval(schema)}`,
     );
   }
   if (readable !== 'true') {
     return [
-      `this role may not read the sequence of ${delay}, and cannot tell whether its ids begin again, as after logical ` +
+      `this role may not read the sequence of ${delay}, and cannot check whether its ids begin again, as after logical ` +
         `replication: GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${quoted}`,
     ];
   }
@@ -47,12 +48,12 @@ export async function lookAtIdentity(runner: Runner, schema: string): Promise<st
   );
 }
 
-/** What has happened where ids are taken already, and what to do. */
+/** What has happened where ids are already taken, and the remedy. */
 export const identityMended = (schema: string): string =>
   `The ids of ${tablesOf(schema).delay} begin again, as after logical replication: ${setval(schema)} ` +
   'as the owner of the tables';
 
-/** It never turns ids back. It is run by hand: its functions are those of Postgres, for they take exactly these types. */
+/** Never lowers ids. For use by hand: the exact types make its functions those of Postgres. */
 function setval(schema: string): string {
   const { delay, history, permit } = tablesOf(schema);
   const sequence = `pg_get_serial_sequence('${delay}'::text, 'id'::text)::regclass`;

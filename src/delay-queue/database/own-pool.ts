@@ -6,19 +6,19 @@ import type { PreparedStatements } from './prepared-statements.js';
 import type { Runner } from './runner.js';
 import { hangingSql } from './transaction-status.sql.js';
 
-/** Statements that have no answer so long after the pool began to close are cut. */
+/** Statements without an answer so long after the pool began to close are cut off. */
 const CLOSE_WITHIN_MS = 5_000;
 
-/** A server that had no connection to give writes a line about it each time it is asked. */
+/** A server without a free connection logs a line each time it is asked. */
 const ASK_AGAIN_AFTER_MS = 10_000;
 
 /**
- * Sessions that were given up while they waited for a synchronous replica. The server keeps each until that is back, whatever
- * becomes of its connection; ended by force, they would commit without it.
+ * Sessions given up while they waited for a synchronous replica. The server keeps each until then,
+ * whatever becomes of its connection; ended by force, they would commit without the replica.
  */
 const HANGING_MAX = 6;
 
-/** May have a pool for callers' statements; undefined while there is none. */
+/** May have a pool for callers' statements. */
 export interface CallersPool {
   readonly callers: Pick<OwnPool, 'tryQuery'> | undefined;
 }
@@ -28,13 +28,13 @@ export class OwnPool implements Runner {
   readonly #queries = new Set<Promise<unknown>>();
   readonly #busy = new Set<PoolClient>();
   readonly #openedAtMs = new WeakMap<PoolClient, number>();
-  /** The server's processes whose last statement was not answered. */
+  /** Server processes whose last statement was not answered. */
   #unanswered = new Set<number>();
   #openedBeforeMs = -Infinity;
   #asksAgainAtMs = -Infinity;
   #isClosing = false;
 
-  /** @param onDead a connection does not answer, or takes no writes: so may all be that were opened before that instant */
+  /** @param onDead called when a connection opened before that instant is silent or read-only */
   constructor(
     private readonly pool: Pool,
     private readonly prepared: PreparedStatements,
@@ -43,7 +43,7 @@ export class OwnPool implements Runner {
     pool.on('connect', (client) => this.#openedAtMs.set(client, performance.now()));
   }
 
-  /** Connections that were opened before that instant of `performance.now()` are used no more. */
+  /** No longer uses connections opened before that instant of `performance.now()`. */
   renew(openedBeforeMs: number): void {
     this.#openedBeforeMs = Math.max(openedBeforeMs, this.#openedBeforeMs);
   }
@@ -52,12 +52,12 @@ export class OwnPool implements Runner {
     return this.#isClosing;
   }
 
-  /** Runs one statement; a connection on which one failed is not used again. */
+  /** Runs one statement; after a failure its connection is not reused. */
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
     return this.#noted(async () => this.#run<Row>(await this.#connect(), sql, parameters));
   }
 
-  /** Runs several statements in one transaction; a connection on which one failed is not used again. */
+  /** Runs several statements in one transaction; after a failure its connection is not reused. */
   inTransaction<Result>(work: (runner: Runner) => Promise<Result>): Promise<Result> {
     return this.#noted(async () => {
       const client = await this.#connect();
@@ -74,12 +74,12 @@ export class OwnPool implements Runner {
     });
   }
 
-  /** The same, but undefined when no connection can be had: the caller then uses another pool. */
+  /** As `query`, but undefined when no connection is available: the caller uses another pool. */
   async tryQuery<Row>(sql: string, parameters: unknown[]): Promise<Row[] | undefined> {
     if (performance.now() < this.#asksAgainAtMs) return undefined;
     return this.#noted(async () => {
       const client = await this.#connect().catch((error: unknown) => {
-        // On another pool it would hang as well.
+        // Another pool would hang as well.
         if (error instanceof DelayUnavailableError) throw error;
         return undefined;
       });
@@ -89,7 +89,7 @@ export class OwnPool implements Runner {
     });
   }
 
-  /** Ends when all statements have their answers: a pool that ends forgets who waits for it. */
+  /** Waits for all answers, because a pool that ends forgets its waiting callers. */
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
@@ -104,7 +104,7 @@ export class OwnPool implements Runner {
     return query.finally(() => this.#queries.delete(query));
   }
 
-  /** While this runs, nothing of the statement has been sent. */
+  /** Until this ends, nothing of the statement has been sent. */
   async #connect(): Promise<PoolClient> {
     const client = await this.#fresh();
     await this.#use(client, async () => {
@@ -122,7 +122,7 @@ export class OwnPool implements Runner {
     }
   }
 
-  /** @throws DelayUnavailableError while too many sessions that were given up are still there */
+  /** @throws DelayUnavailableError while too many sessions that were given up still exist */
   async #unlessHanging(client: PoolClient): Promise<void> {
     if (this.#unanswered.size < HANGING_MAX) return;
     const { rows } = await client.query<{ pid: string }>(hangingSql(), [[...this.#unanswered]]);
@@ -153,7 +153,7 @@ export class OwnPool implements Runner {
     }
   }
 
-  /** What the server refuses says nothing of its other connections, unless it takes no writes at all. */
+  /** A refusal says nothing about other connections, unless the server refuses all writes. */
   #failed(
     client: PoolClient & { processID?: number | null },
     error: unknown,

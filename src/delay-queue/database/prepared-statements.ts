@@ -8,29 +8,29 @@ type Answer<Row> = QueryResult<Row & object>;
 
 /**
  * Statements that are parsed and planned once per connection: for a claim of one row, planning is
- * most of what the server does. Only on sessions that are known to be this process's own; behind a
- * pooler in transaction mode a name would be looked for in another client's session.
+ * most of the server's work. Only on sessions that are known to belong to this process: behind a
+ * pooler, a name would be looked up in another client's session.
  */
 export class PreparedStatements {
   readonly #sessions = new WeakSet<ClientBase>();
-  /** The statements that a session has run by their names. */
+  /** The statements that a session has run by name. */
   readonly #known = new WeakMap<ClientBase, Set<string>>();
   readonly #names = new Map<string, string>();
   #isOn = false;
 
-  /** @param settings what a session is told before its first statement; left out for the application's sessions */
+  /** @param settings what a session gets before its first statement; not for the application's */
   constructor(private readonly settings?: SessionSettings) {}
 
   get isOn(): boolean {
     return this.#isOn;
   }
 
-  /** Prepares from now on; to be called when sessions have proven to stay with their connections. */
+  /** Prepares from now on. To be called once sessions are known to stay with their connections. */
   use(): void {
     this.#isOn = true;
   }
 
-  /** To be called before each statement; a session that has its settings is not asked again. */
+  /** To be called before each statement; does nothing on a session that has its settings. */
   async applySettings(client: ClientBase): Promise<void> {
     if (!this.#isOn || this.settings === undefined || this.#sessions.has(client)) return;
     await bring(client, this.settings);
@@ -48,8 +48,8 @@ export class PreparedStatements {
   }
 
   /**
-   * The statement behind one that has no parameters, START TRANSACTION: in one round trip, on a session that has run
-   * the statement by its name.
+   * Runs the statement behind `first`, such as START TRANSACTION, which has no parameters. They
+   * share one round trip if the session has run the statement by name.
    */
   async runBehind<Row>(
     client: ClientBase,
@@ -67,9 +67,9 @@ export class PreparedStatements {
   }
 
   /**
-   * The same before one, COMMIT: the server leaves that out when the statement fails.
-   *
-   * @param sending is called when `last` is about to be sent: on a trip of its own not before the answer
+   * Runs the statement before `last`, such as COMMIT, which the server skips if the statement
+   * fails. `sending` is called just before `last` is sent; on a separate trip that is after the
+   * answer.
    */
   async runBefore<Row>(
     client: ClientBase,
@@ -89,7 +89,7 @@ export class PreparedStatements {
     return { rows, other };
   }
 
-  /** A text of two statements has two answers, and no parameters: EXECUTE has them as literals. */
+  /** A text of two statements has two answers and no parameters: EXECUTE gets them as literals. */
   #together<Row>(
     client: ClientBase,
     ...texts: [string, string]
@@ -125,7 +125,7 @@ export class PreparedStatements {
     return this.#isOn && (this.settings === undefined || this.#sessions.has(client));
   }
 
-  /** Made from the text, so that no two statements share a name, nor two versions of one statement. */
+  /** From the text, so that neither two statements nor two versions of one share a name. */
   #nameOf(sql: string): string {
     let name = this.#names.get(sql);
     if (name === undefined) {

@@ -1,7 +1,7 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { dataSourceOf } from './chosen-data-source.js';
 
-/** What `pg` reads from the server, message by message; `pg-native` has no such thing. */
+/** What `pg` reads from the server, message by message; `pg-native` does not have it. */
 interface Messages {
   on(message: 'commandComplete', listener: (told: { text: string }) => void): void;
   on(message: 'readyForQuery', listener: (told: { status: string }) => void): void;
@@ -9,34 +9,34 @@ interface Messages {
   off(message: string, listener: (told: never) => void): void;
 }
 
-/** `unknown`: prepared for a second phase, or its session ended before the server said more. */
+/** `unknown`: prepared for two-phase commit, or the session ended before the server reported. */
 export type TransactionEnd = 'committed' | 'rolled back' | 'unknown';
 
-/** By `pg`'s connection, since several clients may share one connection. */
+/** By `pg`'s connection, because several clients may share one. */
 const watches = new WeakMap<object, SessionWatch>();
 const byRunner = new WeakMap<QueryRunner, SessionWatch>();
-/** Those of the connections that are open. */
+/** Those whose connections are open. */
 const bySource = new WeakMap<DataSource, Set<SessionWatch>>();
 
 /**
- * What became of a session's transactions, as the server says it. The watch listens, and sends nothing. A
- * COMMIT of a transaction in which a statement had failed is answered by ROLLBACK, and no other code looks.
+ * How a session's transactions end, as the server reports it. The watch only listens. A COMMIT of a
+ * transaction with a failed statement is answered by ROLLBACK, and no other code checks that.
  *
- * A text may end a transaction and begin the next one (`COMMIT AND CHAIN`, `COMMIT; BEGIN`): the session never says that it is
- * idle then, so each command's own answer counts. ROLLBACK is the answer to `ROLLBACK TO` as well; within an open
- * transaction the one cannot be told from the other, and is only counted.
+ * A text may end a transaction and begin the next one (`COMMIT AND CHAIN`, `COMMIT; BEGIN`). The
+ * session is then never reported as idle, so each command's own answer counts. ROLLBACK also
+ * answers `ROLLBACK TO`; in an open transaction the two cannot be told apart, and are only counted.
  */
 export class SessionWatch {
   #isOpen: boolean | undefined;
-  /** The server has told of its end, and not yet what comes then. */
+  /** The server has reported the end, and not yet what comes next. */
   #isOver = false;
   #rollbacks = 0;
   #transactions = 0;
   #onOver: ((end: TransactionEnd) => void)[] = [];
 
   /**
-   * Watches the runner's session from now on; to be called before a statement whose end matters. Begins at once
-   * where the runner is connected, so that no other statement goes out first.
+   * Watches the runner's session from now on; to be called before a statement whose end matters.
+   * Begins synchronously if the runner is connected, so that no other statement goes out first.
    */
   static begin(runner: QueryRunner): Promise<void> | undefined {
     if (SessionWatch.beginIfConnected(runner) || runner.isReleased) return undefined;
@@ -53,13 +53,13 @@ export class SessionWatch {
     return true;
   }
 
-  /** Undefined where the server's messages cannot be seen. */
+  /** Undefined where the server's messages are not visible. */
   static of(runner: QueryRunner): SessionWatch | undefined {
     const known = byRunner.get(runner);
     return known?.isListening ? known : undefined;
   }
 
-  /** The last one that asked has gone: the connections of that DataSource are as they were. */
+  /** For when the last user of the DataSource is gone: its connections are as they were. */
   static endAll(dataSource: DataSource): void {
     for (const one of bySource.get(dataSource) ?? []) one.#end();
     bySource.delete(dataSource);
@@ -86,27 +86,27 @@ export class SessionWatch {
     return watches.get(this.messages) === this;
   }
 
-  /** Whether a transaction is open, however it was begun; undefined until the server has said so. */
+  /** Whether a transaction is open, however it began; undefined until the server reports it. */
   get isOpen(): boolean | undefined {
     return this.#isOpen;
   }
 
-  /** How often something was rolled back so far: a transaction, or a part of one to a savepoint. */
+  /** How many rollbacks there were, of a transaction or to a savepoint. */
   get rollbacks(): number {
     return this.#rollbacks;
   }
 
-  /** How many transactions have ended so far: as long as it stays, a transaction that is open is the same one. */
+  /** How many transactions have ended: while it stays the same, so does the open transaction. */
   get transactions(): number {
     return this.#transactions;
   }
 
-  /** Told once, when the open transaction is over. */
+  /** Calls the listener once, when the open transaction ends. */
   onOver(listener: (end: TransactionEnd) => void): void {
     this.#onOver.push(listener);
   }
 
-  /** A text that ends a transaction was answered by ROLLBACK, and a transaction is open: it is the next one. */
+  /** ROLLBACK answered a text that ends a transaction, and one is open: that is the next one. */
   rolledBackAndChained(): void {
     this.#over('rolled back');
     this.#isOver = false;

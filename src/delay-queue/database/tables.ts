@@ -5,12 +5,12 @@ export interface Installation {
   clock: 'database' | 'test';
 }
 
-/** The tables of one installation, quoted and ready to stand in SQL text, and its clock. */
+/** The tables of one installation, quoted for SQL text, and its clock. */
 export interface Tables {
   schema: string;
-  /** SQL for this moment: the only clock that decides an instant. */
+  /** SQL for now, on the only clock that decides an instant. */
   now: string;
-  /** Tests move that clock. */
+  /** A test moves that clock. */
   isTested: boolean;
   delay: string;
   history: string;
@@ -18,19 +18,19 @@ export interface Tables {
   pause: string;
   /** Limits that a claim has met. */
   quota: string;
-  /** Attempts that count for a limit. */
+  /** Attempts that count against a limit. */
   permit: string;
-  /** What keys that run now are to run once more with. */
+  /** Calls that wait for the run of their key to end, to run it once more. */
   rerun: string;
-  /** Claims whose attempts are to end. */
+  /** Claims whose attempts must abort. */
   abort: string;
-  /** There only where there are tests: where their clock is. */
+  /** The state of the test clock; it exists only where there are tests. */
   testingClock: string;
 }
 
 /**
- * @param of the installation, or its schema where no test moves the clock: a name that `checkSchema` has accepted; it is
- * quoted all the same, because identifiers cannot travel as parameters
+ * @param of the installation, or its schema if its clock is the database's; the schema is quoted
+ * even though `checkSchema` has accepted it, because identifiers cannot be parameters
  */
 export function tablesOf(of: string | Installation): Tables {
   const { schema, clock } = typeof of === 'string' ? { schema: of, clock: 'database' } : of;
@@ -52,7 +52,7 @@ export function tablesOf(of: string | Installation): Tables {
   };
 }
 
-/** Its tables, its functions and itself, as messages of the server call them. */
+/** Its tables, its functions and itself, as messages of the server name them. */
 export const namesOf = (schema: string): ReadonlySet<string> =>
   new Set([
     schema,
@@ -71,64 +71,63 @@ export const namesOf = (schema: string): ReadonlySet<string> =>
     'testing_cancel_one',
   ]);
 
-/** A function of the schema. Those that read the clock of a test have names of their own. */
+/** A function of the schema; those that read a test's clock have different names. */
 export const functionOf = ({ schema, isTested }: Tables, name: string): string =>
   `${schema}.${isTested ? 'testing_' : ''}${name}`;
 
 /**
- * SQL for an instant at whole milliseconds, rounded up: a JavaScript `Date` holds no more, so the
- * `dueAt` a caller gets back is exactly what the row says, and rounding up is never early.
+ * SQL for an instant in whole milliseconds, rounded up. A JavaScript `Date` holds no more, so a
+ * caller gets exactly the row's `dueAt`, and rounding up is never early.
  */
 export const wholeMs = (instant: string): string =>
   `pg_catalog.date_trunc('milliseconds', ${instant} + interval '999 microseconds')`;
 
 /**
- * SQL for milliseconds added to an instant. Milliseconds and nothing larger: `interval '14 days'`
- * is 335 or 337 hours when it crosses a change of daylight saving time.
+ * SQL for an instant plus milliseconds. Not larger units: `interval '14 days'` is 335 or 337 hours
+ * across a change of daylight saving time.
  */
 export const plusMs = (instant: string, ms: string): string =>
   `${instant} + ${ms} * interval '1 millisecond'`;
 
 /**
- * SQL for a due time moved on by milliseconds. It stops where `at` stops, at the end of the year
- * 9999: extended again and again it would pass the last instant that Postgres knows.
+ * SQL for a due time moved on by milliseconds, up to the end of the year 9999 as for `at`: repeated
+ * extensions would pass the last instant that Postgres knows.
  */
 export const extendedMs = (due: string, ms: string): string =>
   `LEAST(${plusMs(due, ms)}, timestamptz '9999-12-31 23:59:59.999+00')`;
 
 /*
- * Instants as numbers since 1970. Never float8, whose text has as many digits as `extra_float_digits` lets it
- * have, and which applications parse as they like: every answer is cast to text (see `answers.ts`).
+ * Instants as numbers since 1970. No answer is a float8, whose digits depend on
+ * `extra_float_digits`, and which applications parse as they like: each is cast to text (see
+ * `answers.ts`).
  */
 
-/** SQL for an instant as milliseconds, to the microsecond: `numeric`, exact in any year. */
+/** SQL for an instant in milliseconds, to the microsecond: `numeric`, exact in any year. */
 export const epochMs = (instant: string): string => `(extract(epoch FROM ${instant}) * 1e3)`;
 
-/** The same as a number that makes a `Date` of any instant, also of an infinite one. */
+/** The same within the range of a `Date`, also for an infinite instant. */
 export const dateMs = (instant: string): string =>
   `GREATEST(LEAST(${epochMs(instant)}, 8.64e15), -8.64e15)`;
 
-/** Infinity, and years that no `Date` has, become the last instant that one has: a cast would fail, and all its statement. */
+/** Infinity, and years beyond a `Date`, become its last instant: a cast of them would fail. */
 const inDates = (number: string, most: string): string =>
   `GREATEST(LEAST(${number}, ${most}), -${most})::bigint`;
 
-/** The same for an instant that is known to be at whole milliseconds; a tenth of the time of `numeric`. */
+/** SQL for an instant of whole milliseconds, in a tenth of the time of `numeric`. */
 export const wholeEpochMs = (instant: string): string =>
   inDates(`pg_catalog.date_part('epoch', ${instant}) * 1e3::float8`, '8.64e15');
 
-/**
- * An instant of our days as microseconds, and as quick: beyond the year 2242 the seconds of `date_part`
- * are too large for that.
- */
+/** As fast, in microseconds. From the year 2242 on, the seconds are too large for that. */
 export const presentEpochUs = (instant: string): string =>
   inDates(`pg_catalog.date_part('epoch', ${instant}) * 1e6::float8`, '8.64e18');
 
-/** SQL for the epoch after that of a row. The last number there is has none, and would fail the caller's statement. */
+/** SQL for a row's next epoch. The last one stays: its successor would fail the statement. */
 export const nextEpoch = (row: string): string => `LEAST(${row}.epoch, 9223372036854775806) + 1`;
 
 /**
- * The wake of a row: the later of `wake_at` and the end of its lease. GREATEST ignores NULL. A lease without an end, which no
- * node has written, is none: else no node would ever take the row over.
+ * The wake of a row: the later of `wake_at` and the end of its lease. GREATEST ignores NULL. A
+ * lease without an end, which no node writes, does not count, or no node would ever take the row
+ * over.
  */
 export const wakeOf = (row: string): string =>
   `GREATEST(${row}.wake_at, NULLIF(${row}.leased_until, 'infinity'))`;

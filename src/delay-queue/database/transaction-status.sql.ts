@@ -2,15 +2,15 @@ import { INVALID_PARAMETER_VALUE, sqlStateOf } from './driver-errors.js';
 import { given, type Runner } from './runner.js';
 
 /**
- * What became of a transaction. Parameter: its number. Answers one row: `committed`, `aborted`, `in progress`, or null
- * when that is forgotten, after millions of others.
+ * How a transaction ended. Parameter: its number. Answers one row: `committed`, `aborted`, `in
+ * progress`, or null when that is forgotten, after millions of others.
  */
 export const transactionStatusSql = (): string =>
   'SELECT pg_catalog.pg_xact_status($1::xid8) AS status';
 
 /**
- * Which of these processes of the server wait for a synchronous replica at their COMMIT. Parameter: pids[]. Such a session
- * stays until that replica is back, whatever has become of its connection.
+ * Which of these server processes wait for a synchronous replica at their COMMIT. Parameter:
+ * pids[]. Such a session stays until the replica is back, whatever becomes of its connection.
  */
 export const hangingSql = (): string => `
 SELECT a.pid::text AS pid FROM pg_catalog.pg_stat_activity a
@@ -20,10 +20,7 @@ interface StatusAnswer {
   status: 'committed' | 'aborted' | 'in progress' | null;
 }
 
-/**
- * Whether a transaction was committed; undefined while it is not over.
- * @param transaction its number, as `pg_current_xact_id()` told it
- */
+/** Whether the transaction with that `pg_current_xact_id()` was committed; undefined: not over. */
 export async function wasCommitted(
   runner: Runner,
   transaction: string,
@@ -33,7 +30,7 @@ export async function wasCommitted(
     const { status } = given(row);
     return status === 'in progress' ? undefined : status === 'committed';
   } catch (error) {
-    // No transaction had that number yet: a replica has taken over, to which this one had not come.
+    // No transaction has had that number yet: a replica took over that had not received this one.
     if (sqlStateOf(error) === INVALID_PARAMETER_VALUE) return false;
     throw error;
   }

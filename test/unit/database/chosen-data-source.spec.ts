@@ -36,7 +36,7 @@ describe('of the DataSources of an application', () => {
     '%p under its name is none, and is refused as such',
     (found) => {
       expect(() => chosenFrom('billing', found)).toThrow(DelayConfigError);
-      expect(() => chosenFrom('billing', found)).toThrow(/is no DataSource of TypeORM/);
+      expect(() => chosenFrom('billing', found)).toThrow(/is not a DataSource of TypeORM/);
     },
   );
 

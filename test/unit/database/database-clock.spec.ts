@@ -56,5 +56,5 @@ it('a clock that jumps is followed at once and told of once, and a slow answer i
 });
 
 it('before the first reading no time is known', () => {
-  expect(() => clock.nowMs()).toThrow(/not read yet/);
+  expect(() => clock.nowMs()).toThrow(/not been read yet/);
 });
