@@ -9,7 +9,7 @@ import { hangingSql } from './transaction-status.sql.js';
 /** Statements without an answer so long after the pool began to close are cut off. */
 const CLOSE_WITHIN_MS = 5_000;
 
-/** A server without a free connection logs a line each time it is asked. */
+/** A server without a free connection logs a line at each attempt to connect. */
 const ASK_AGAIN_AFTER_MS = 10_000;
 
 /**

@@ -11,7 +11,7 @@ export interface Runner {
   queryLast?<Row>(sql: string, parameters: unknown[]): Promise<Row[]>;
   /**
    * Whose open transaction it is; locks last until its end, and nothing may be set in a caller's.
-   * Undefined where each statement is a transaction of its own.
+   * Undefined where each statement is its own transaction.
    */
   readonly transaction?: 'callers' | 'ours';
 }

@@ -40,9 +40,9 @@ export interface Move extends NameAndKey {
 export type BatchAnswer = (index: number, placed: Placed) => void;
 
 /**
- * Writes the calls of many callers in one statement; each statement is a transaction of its own. No
- * call waits for another call's row: a call that would have to wait, or to look again, gets no
- * answer here and goes to `DelayStore` alone.
+ * Writes the calls of many callers in one statement; each statement is its own transaction. No call
+ * waits for another call's row: a call that would have to wait, or to look again, gets no answer
+ * here and goes to `DelayStore` alone.
  *
  * Items have no duplicate keys. Those of `place` are sorted by (name, key), because only inserts
  * may wait for each other.
@@ -129,7 +129,7 @@ const targetColumns = (targets: readonly NameAndKey[]): string[] => [
   texts(targets.map(({ key }) => key)),
 ];
 
-/** One row per item, in order; `again` is no answer. */
+/** One row per item, in order; `again` does not count as an answer. */
 function tell(rows: readonly PlacedRow[], answer: BatchAnswer): void {
   for (const [index, row] of rows.entries()) {
     if (row.verdict !== 'again') answer(index, placedOf(row));

@@ -240,7 +240,7 @@ export class DelayStore {
 
   /**
    * Writes all delays in one statement; if a key is taken, writes none and returns undefined.
-   * @param runner each of its statements is a transaction of its own
+   * @param runner runs each statement as its own transaction
    * @param newDelays as for {@link place}
    * @throws DelayUnstableError
    */
@@ -277,8 +277,8 @@ export class DelayStore {
   }
 
   /**
-   * Reschedules the attempt's own row in place. Undefined when the row no longer belongs to the
-   * attempt, or a session holds it that the call does not wait for.
+   * Reschedules the attempt's own row in place; undefined when the row is no longer the attempt's,
+   * or a session holds it that the call does not wait for.
    */
   async moveOn<Verdict extends string>(
     runner: Runner,

@@ -102,7 +102,6 @@ const boundColumns = (bounds: readonly Bound[]): string[] => [
   numbers(bounds.map(({ refillPerMs }) => refillPerMs)),
 ];
 
-/** A name, or one group of it. */
 export interface Pausable {
   name: string;
   group: string | null;

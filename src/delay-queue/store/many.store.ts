@@ -41,7 +41,6 @@ export type TargetList =
   | { of: 'keys'; targets: readonly NameAndKey[] }
   | { of: 'ids'; targets: readonly { id: number }[] };
 
-/** What a call does with its whole list. */
 export type ManyVerb = 'cancel' | 'reschedule' | 'runNow' | 'retryDead' | 'discardDead';
 
 /** The result for one delay; name and key are null when it is absent. */
@@ -100,8 +99,7 @@ export class ManyStore {
    * @param own the calling attempts; their rows answer `running`
    * @param to only for `reschedule`
    * @param filter for a list of ids: an id that no longer matches is `absent`
-   * @returns one result for each item of the list; for verbs on dead letters, `absent` where there
-   * is none
+   * @returns one result per item; the verbs for dead letters answer `absent` where there is none
    * @throws DelayUnstableError in a transaction of our own
    */
   async change(
@@ -193,7 +191,6 @@ const ownColumns = (own: readonly OwnAttempt[]): string[] => [
   numbers(own.map(({ epoch }) => epoch)),
 ];
 
-/** A key that will run once more. */
 export interface Rerun {
   name: string;
   key: string;
@@ -201,7 +198,6 @@ export interface Rerun {
   isOver: boolean;
 }
 
-/** The delay that a rerun became. */
 export interface RerunPlaced {
   wake: Wake;
   nowMs: number;
@@ -223,10 +219,7 @@ export class RerunStore {
     };
   }
 
-  /**
-   * Stores calls that got `running` and ask for a rerun, the last of each key.
-   * @param newDelays in lock order
-   */
+  /** Stores calls that got `running` and ask for a rerun, the last of each key; in lock order. */
   async keep(
     runner: Runner,
     newDelays: readonly NewDelay[],

@@ -18,7 +18,6 @@ export interface DeclaredRow {
 
 type WithdrawAnswer = CountAnswer & AsText<'gone'>;
 
-/** A declared delay that was removed, and how it recurred. */
 type WithdrawnRow = [name: string, key: string, repeat: Record<string, unknown>];
 
 /** The recurring delays that a node's code declares, on the engine's own connections. */
@@ -50,10 +49,8 @@ export class RecurrenceStore {
   /**
    * A node's first declaration overrides all others. Later ones do not apply to names that another
    * node has declared since.
-   *
    * @param rows sorted by (name, key)
-   * @returns `again`: rows that could not be checked or changed yet; `foreign`: rows that belong to
-   * another deployment
+   * @returns `again`: rows that were locked or running; `foreign`: rows of another deployment
    */
   async declare<Row extends DeclaredRow>(
     rows: readonly Row[],

@@ -116,7 +116,6 @@ export class SelectionStore {
     };
   }
 
-  /** @param aliveMs how long a silent node still counts as alive */
   async nameStats(runner: Runner, aliveMs: number): Promise<NameStatsRow[]> {
     const rows = await runner.query<NameStatsAnswer>(nameStatsSql(this.#tables), [aliveMs]);
     return rows.map(nameStatsOf);
@@ -135,7 +134,6 @@ export class SelectionStore {
     return rows.map(groupStatsOf);
   }
 
-  /** @param aliveMs how long a silent node still counts as alive */
   async nodeStats(runner: Runner, aliveMs: number): Promise<NodeStatsRow[]> {
     const rows = await runner.query<NodeStatsAnswer>(nodeStatsSql(this.#tables), [aliveMs]);
     return rows.map(nodeStatsOf);

@@ -8,10 +8,9 @@ const SLOW_MS = 5_000;
 const QUICK_SHARE = 1 / 4;
 
 /**
- * How many items one statement takes on. It is halved, down to one, when a statement exceeded its
- * time limit, its memory or its connection, or was slow. It is doubled after a quick statement of
- * full size. Without this, a statement that exceeds its limit once is repeated at the same size for
- * ever.
+ * How many items one statement takes on. Halved, down to one, when a statement exceeded its time
+ * limit, its memory or its connection, or was slow; doubled after a quick statement of full size.
+ * Without this, a statement that exceeds its limit once is repeated at the same size for ever.
  */
 export class StatementSize {
   #now: number;
@@ -80,9 +79,8 @@ export class StatementSize {
 /**
  * Runs a statement for all items, as many at a time as `size` allows. A part that is too large, or
  * holds an item that is refused for good, is repeated in halves at once. An item that fails alone
- * is left out.
+ * is left out, and `trouble` is notified.
  *
- * @param trouble is notified of items that are left out
  * @throws errors that do not depend on the number of items, and the error of a connection that
  * ended although it had only one item
  */

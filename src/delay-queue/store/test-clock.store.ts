@@ -6,7 +6,6 @@ import { flowSql, goOnSql, standSql, testClockSql, wipeSql } from './sql/testing
 import { takeAdvisoryLock } from './tables/owners.js';
 import { createTestClock, TEST_CLOCK_LOCK } from './tables/test-clock.js';
 
-/** State of the test clock. */
 export interface TestClockState {
   /** Milliseconds since 1970; null: the clock runs. */
   standsMs: number | null;

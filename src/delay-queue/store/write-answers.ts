@@ -81,7 +81,6 @@ export const takenColumns = (newDelays: readonly NewDelay[]): string[] => [
   texts(newDelays.map(extrasText)),
 ];
 
-/** Runs an insert statement in the form that these delays need. */
 function queryFor<Row>(
   runner: Runner,
   sql: InsertSql,
@@ -170,7 +169,6 @@ export async function insertAll(
 const inOrder = (rows: readonly InsertedRow[]): Placed[] =>
   rows.map(scheduled).toSorted((a, b) => a.id - b.id);
 
-/** The result for a delay that was inserted. */
 export function scheduled(row: InsertedRow): Placed {
   const dueMs = Number(row.due_ms);
   const nowMs = msOfUs(row.now_us);

@@ -166,7 +166,7 @@ export interface SweptPage {
   wakes: Wake[];
   /** Where the next page begins; null when all overdue rows have been read. */
   cursor: Cursor | null;
-  /** Wake of the page's first row, whoever owns it; null: none is overdue, or the page is full. */
+  /** First wake from the page's start, any owner's; null: none is overdue, or the page is full. */
   oldestMs: number | null;
   nowMs: number;
 }

@@ -60,9 +60,9 @@ SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;
 
 /**
  * The same for one row, in the transaction whose fence holds it. Parameters: id, epoch, and
- * lateness_ms where history is kept. Without such a row it fails, by a cast: a COMMIT sent behind
- * it in the same text must not run. Its plan is kept even without the engine's session settings, as
- * in {@link fenceOneSql}; with arrays each call was planned anew, for 300 µs.
+ * lateness_ms where history is kept. Without such a row its cast fails, so that a COMMIT sent
+ * behind it in the same text does not run. Its plan is kept even without the engine's session
+ * settings, as in {@link fenceOneSql}; with arrays each call was planned anew, for 300 µs.
  */
 export const completeOneSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
@@ -260,8 +260,8 @@ SELECT r.id::text AS id FROM renewed r`;
  * Ends attempts whose delay stays: retried, postponed, released, or dead. Parameters, one array
  * each: ids, epochs, wait_ms (absent: dead letter), moves_due, refunds (attempts given back),
  * failed (false: the last error stays), errors; the node; where attempts are kept, how each ended.
- * Fenced by epoch and owner; answers the rows that it moved. Of two attempts of one delay, the
- * current epoch counts.
+ * Fenced by epoch and owner; answers the rows that it moved. Of two attempts of one delay, only one
+ * has its epoch.
  */
 export const retrySql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},

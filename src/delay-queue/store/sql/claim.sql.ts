@@ -52,7 +52,7 @@ export const claimSql = (tables: Tables, kept: HistoryKept): string =>
 
 /**
  * Claims rows that will become dead letters, without counting an attempt. One more parameter: true
- * if the node holds their leases; if not, they must be due with no attempt left. Also answers the
+ * if the node holds their leases; false: they are due with no attempt left. Also answers the last
  * error.
  */
 export const claimDyingSql = (tables: Tables, kept: HistoryKept): string =>
@@ -95,9 +95,7 @@ claimed AS (
 SELECT ${claimedAnswer('c')}${answers}
 FROM claimed c`;
 
-/**
- * A second longer than the lease: a renewal that read the clock before its end may commit later.
- */
+/** One second beyond the lease: a renewal that read the clock before its end may commit later. */
 const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
 
 /** Time since `q` was filled. Subtracting an infinite instant would fail each claim under it. */
@@ -257,7 +255,7 @@ deleted AS (
 )
 SELECT pg_catalog.count(*)::text AS count FROM deleted`;
 
-/** Deletes limits unmet by any claim for so long. Parameters: age_ms, limit. Answers how many. */
+/** Deletes limits that no claim has met for age_ms. Parameters: age_ms, limit. Answers how many. */
 export const forgetQuotasSql = ({ quota }: Tables): string => `
 WITH deleted AS (
   DELETE FROM ${quota}

@@ -197,7 +197,8 @@ WHERE ${filter}`;
  *
  * Lock wait: what locks the row of a plain attempt, above all its renewal, releases it soon, and
  * the statement waits. A transactional handler that calls in another transaction, or a plain one
- * that has moved the row in an open one, would wait for itself for ever; it gets no row: `running`.
+ * that has moved the row in an open one, would wait for itself for ever. It gets no row, and
+ * answers `running`.
  */
 export const moveOnSql = (tables: Tables, kept: HistoryKept, lockWait: LockWait): string => `
 WITH ${clockOf(tables, lockWait)},

@@ -49,7 +49,8 @@ export const pruneSql = ({ history }: Tables): string =>
   deleteOldest(history, { by: 'ctid', since: 'ended_at', order: 'ended_at, id, epoch' });
 
 /**
- * For a node that keeps no history. A younger row comes from a node that does, and prunes itself.
+ * The same for a node without history, while no row is younger: a younger row comes from a node
+ * that keeps history, and prunes it by its own rule.
  */
 export const pruneAbandonedSql = ({ history }: Tables): string =>
   deleteOldest(history, {

@@ -1,7 +1,7 @@
 import { epochMs, plusMs, type Tables, wholeMs } from '../../database/tables.js';
 import { clock, clockOf, type LockWait } from './fragments/clock.js';
 
-/** In all: nodes keep pauses in memory, and send those of groups with each load. */
+/** In total: nodes keep pauses in memory, and send those of groups with each load. */
 export const PAUSES_MAX = 1_000;
 
 /** In the table, `infinity` stands for a pause without an end. */
@@ -9,7 +9,7 @@ const COLUMNS = `p.name, NULLIF(p.group_id, '') AS group_id, p.reason,
        ${epochMs('p.paused_at')}::text AS paused_ms,
        CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END::text AS until_ms`;
 
-/** Condition: `d` is paused. Usually there is no pause, and no row is compared with any. */
+/** Condition: `d` is paused. Usually no pause exists, and no row is compared with any. */
 export const isPaused = ({ pause }: Tables): string => `(
     (SELECT EXISTS (SELECT FROM ${pause})) AND EXISTS (
       SELECT FROM ${pause} p

@@ -79,15 +79,15 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[],
 
 /**
  * RETURNING of the INSERT itself, because a CTE around it costs a tenth of the statement's time.
- * `wake_at` follows from the other two, and the clock is formatted once for all rows: each text of
- * each row costs the server a thirtieth.
+ * Each text of each row costs the server a thirtieth: so `wake_at` is left out, which follows from
+ * the due time and the clock, and the clock is formatted once for all rows.
  */
 const returning = (...more: string[]): string => `
 RETURNING ${['id::text AS id', ...more].join(', ')}, ${wholeEpochMs('due_at')}::text AS due_ms,
           (SELECT ${presentEpochUs('now')}::text FROM clock) AS now_us`;
 
 /**
- * The committed row of a key: a scalar sub-select is one index lookup, whatever the planner thinks.
+ * The committed row of a key: one index lookup, as a scalar sub-select, whatever the statistics.
  */
 const rowOf = ({ delay }: Tables, input: string): string =>
   `(SELECT t.id FROM ${delay} t WHERE t.name = ${input}.name AND t.key = ${keyOrNull(`${input}.key`)} LIMIT 1)`;
@@ -100,12 +100,12 @@ const rowOf = ({ delay }: Tables, input: string): string =>
  *
  * A key that is inserted in the meantime is left alone as well, except with `at once`. ON CONFLICT
  * costs 25 % per row (speculative insert), and few keys need it. So `at once`, for a statement that
- * is a transaction of its own, does without: it fails with 23505, and with 55P03 where it would
- * have to wait for another session's uncommitted key.
+ * is its own transaction, does without: it fails with 23505, and with 55P03 where it would have to
+ * wait for another session's uncommitted key.
  *
  * Parameters, one array each, sorted by (name, key): names, keys, payloads, after_ms (whole; counts
- * where `at` is absent), at, max_attempts. Identities follow the order of the arrays, so the caller
- * can match keyless rows.
+ * where `at` is absent), at, max_attempts. Ids follow the order of the arrays, so the caller can
+ * match keyless rows.
  */
 export const scheduleNewSql = (
   tables: Tables,
@@ -119,9 +119,9 @@ ORDER BY i.ord${
 }${returning('name', 'key')}`;
 
 /**
- * Inserts all, or none when a key is taken, because a transaction of its own may not omit some.
- * Fails with 23505 if a key is inserted in the meantime, and with 55P03 if that takes too long.
- * Parameters as for {@link scheduleNewSql}. Omits names and keys, a fifth of the answer.
+ * Inserts all, or none when a key is taken: a statement that is its own transaction may not omit
+ * some. Fails with 23505 if a key is inserted in the meantime, and with 55P03 if that takes too
+ * long. Parameters as for {@link scheduleNewSql}. Omits names and keys, a fifth of the answer.
  */
 export const scheduleAllNewSql = (tables: Tables, columns: Columns = 'usual'): string => `
 WITH ${clock(tables, { whole: true, waitsMs: LIMITS_MS['a while'] })}${insertInto(tables, columns)}
@@ -138,7 +138,7 @@ ORDER BY i.ord${returning()}`;
 /** Writes each item separately, or all or none: all only if none answers `again` or `conflict`. */
 type Extent = 'each' | 'all or none';
 
-/** Whether calls set the repeat. The statement is planned at each call, and most calls do not. */
+/** Whether calls set the repeat. Most do not, and have a shorter text to plan at each call. */
 export type Says = 'when' | 'how it recurs';
 
 /** Condition: code declares the repeat of `f`, and the call sets one. */
@@ -306,9 +306,8 @@ ORDER BY r.runs, r.due_at
 LIMIT $1::int`;
 
 /**
- * Condition: the row is newer than the rerun, because it was scheduled since. A dead letter that is
- * newer may have begun before the rerun was committed: its key runs once more, with what the row
- * says.
+ * Condition: the row was scheduled after the rerun. Such a dead letter may have begun before the
+ * rerun was committed: its key runs once more, with what the row says.
  */
 const IS_NEWER = `f.created_at > w.asked_at`;
 

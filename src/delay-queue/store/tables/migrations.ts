@@ -9,7 +9,7 @@ import { createFunctions, functionsOf } from './functions.js';
 import { LOCK_WITHIN_MS, refuseStrangers, takeAdvisoryLock } from './owners.js';
 import { dropTestClock } from './test-clock.js';
 
-/** The last id, and the last epoch, that JavaScript tells from its neighbors. */
+/** The last id, and the last epoch, that JavaScript can distinguish from its neighbors. */
 const SAFE_MAX = String(Number.MAX_SAFE_INTEGER);
 
 /** What a column of `delay` must be so that every statement and every node can read its row. */
@@ -90,9 +90,9 @@ type RuledColumn = (typeof ROW_RULES)[number]['column'];
 const CONSTRAINED = ['due_at', 'leased_until'] as const satisfies readonly RuledColumn[];
 
 /**
- * The table's constraints, one per column, so that an error names the column. A constraint for each
- * rule would promise nothing more, and would make an INSERT of one row half as expensive again:
- * Postgres reads and plans each constraint for every statement (ADR 0052).
+ * The table's constraints, one per column, so that an error names the column. A constraint per rule
+ * would promise nothing more, and would make an INSERT of one row half as expensive again: Postgres
+ * reads and plans each of them for every statement (ADR 0052).
  */
 const rowConstraints = (): string =>
   CONSTRAINED.map(
@@ -301,8 +301,7 @@ function createStatements({
     // Only rows with a group pay for it.
     `CREATE INDEX IF NOT EXISTS history_group ON ${history} (group_id, ended_at)
        WHERE group_id IS NOT NULL`,
-    // idle_until: how long the node may be silent; NULL while not idle. declared_at: its first
-    // declaration.
+    // idle_until: end of its silence; NULL while not idle. declared_at: its first declaration.
     `CREATE TABLE IF NOT EXISTS ${node} (
        id         text COLLATE "C" PRIMARY KEY,
        names      text[] NOT NULL,
@@ -385,11 +384,10 @@ function createStatements({
  * await runMigrations(dataSource);
  * ```
  *
- * @param options.wait how long to wait while another session has the lock; default `'1m'`, 1 ms to
- * 24 h
+ * @param options.wait longest wait for another session's lock; default `'1m'`, 1 ms to 24 h
  * @throws DelayConfigError when the pool has one connection, or when the wait is over, naming the
- * session that has the lock; also what `dataSource.runMigrations()` throws. The lock is always
- * released.
+ * session with the lock; also what `dataSource.runMigrations()` throws. It always releases the
+ * lock.
  */
 export async function runMigrations(
   dataSource: DataSource,

@@ -6,7 +6,7 @@ import type { AsText } from '../rows/answers.js';
 /**
  * What belongs to a stranger: the schema itself, if this role is to create in it; anything in it;
  * the functions of triggers on its tables. Parameters: the schema, and whether this role is to
- * create in it. One row each, the schema first: what it is, its owner, and who should own it.
+ * create in it. One row each, the schema first: what it is, its owner, and its rightful owner.
  *
  * Not a stranger: this role, a role whose rights it has, a superuser, and in the schema its owner
  * and members of its owner. A superuser has the rights of every role, which makes none of them

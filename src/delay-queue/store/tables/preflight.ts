@@ -28,7 +28,7 @@ async function lookForEnvironments(
   ];
 }
 
-/** Ignores a path set for the database, which holds for all who share it. */
+/** Ignores the database's own path, which all environments in it share. */
 async function schemaOfPath(runner: Runner, schema: string): Promise<string | undefined> {
   const [found] = await runner.query<{ theirs: string }>(
     `SELECT pg_catalog.current_schema()::text AS theirs FROM pg_catalog.pg_settings

@@ -89,7 +89,8 @@ export const isRowOf = (of: string): string => `d.id = ANY (ARRAY[${of}.id])`;
 
 /**
  * The result of each item of `input`. A FULL JOIN is hashed or merged and never compares each row
- * with each. The planner may do so with a LEFT JOIN, but in our tables no spec shows a difference.
+ * with each. For a LEFT JOIN the planner may, but in our tables does not: no spec tells the two
+ * apart.
  */
 export const besideInput = (...ctes: [cte: string, alias: string][]): string =>
   ['input i', ...ctes.map(([cte, alias]) => `FULL JOIN ${cte} ${alias} USING (ord)`)].join(' ');
@@ -98,8 +99,8 @@ export const besideInput = (...ctes: [cte: string, alias: string][]): string =>
 export const STAYS_APART = 'OFFSET 0';
 
 /**
- * Hides a condition's selectivity from the planner, which expects a bare `=` to keep one row in
- * 200: it would read and sort the whole range instead of stopping at the LIMIT. No spec fails
- * without it.
+ * Hides a condition's selectivity from the planner. It expects a bare `=` to keep one row in 200,
+ * and then reads and sorts the whole range instead of stopping at the LIMIT. No spec fails without
+ * this.
  */
 export const expectMany = (condition: string): string => `COALESCE(${condition}, false)`;

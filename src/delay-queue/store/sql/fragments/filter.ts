@@ -35,7 +35,7 @@ export const stateAt = (now: string): string => `CASE WHEN d.wake_at = 'infinity
             WHEN d.attempts > 0 THEN 'retrying'
             ELSE 'scheduled' END`;
 
-/** For any place in a statement; needs the CTE `clock`. */
+/** Valid anywhere in a statement; needs the CTE `clock`. */
 const STATE = stateAt('(SELECT now FROM clock)');
 
 type Condition<Value> = (value: Value) => [sql: (parameter: string) => string, parameter: string];

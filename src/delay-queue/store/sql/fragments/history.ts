@@ -8,7 +8,7 @@ import { type Tables, wholeEpochMs } from '../../../database/tables.js';
  * write. A log that is not an array, written by hand, fails no statement: it begins anew.
  */
 
-/** The last attempts are kept. */
+/** Only the last ones are kept. */
 const KEPT_MAX = 50;
 
 const ERROR_LENGTH_MAX = 1_000;
@@ -115,7 +115,7 @@ export const andLogged = (kept: HistoryKept, of = ''): string =>
  * statement that moves it writes the row anyway, so a move costs only its entry.
  */
 
-/** The last moves are kept. */
+/** Only the last ones are kept. */
 const MOVES_KEPT_MAX = 20;
 
 /** SQL for the log of row `d`, whose due time becomes `due`. */

@@ -80,6 +80,8 @@ export const asSaid = (repeat: string): string => `(${repeat} - 'from'::text)`;
 
 export const isDeclared = (repeat: string): string => `${repeat} -> 'declared'::text IS NOT NULL`;
 
-/** Condition: the call gives the repeat that the row has, and no first run: its instants go on. */
+/**
+ * Condition: the call's repeat equals the row's, without a first run: the row keeps its instants.
+ */
 export const goesOnAsItDid = (repeat: string, extras: string): string =>
   `(${repeat} IS NOT NULL AND ${asSaid(repeat)} = ${extras}::jsonb -> 'repeat'::text AND NOT (${extras}::jsonb ->> 'first'::text)::bool) IS TRUE`;

@@ -33,8 +33,7 @@ const HELD_LOCKS = `ARRAY(
 /**
  * SQL, true for a row whose attempt has lost its process. Other nodes may take it over before its
  * lease ends, because its transaction begins with a fence. A plain handler's row names no lock.
- *
- * @param own lock of the process that asks: its own attempts are never orphaned
+ * @param own lock of the calling process, whose attempts are never orphaned
  */
 export const isOrphaned = (row: string, own: string): string =>
   `(${row}.leased_by IS NOT NULL AND ${row}.lease_lock <> ${own}
