@@ -34,7 +34,7 @@ export class OwnPool implements Runner {
   #asksAgainAtMs = -Infinity;
   #isClosing = false;
 
-  /** @param onDead called when a connection opened before that instant is silent or read-only */
+  /** @param onDead called when a connection is silent or read-only; older ones may be so as well */
   constructor(
     private readonly pool: Pool,
     private readonly prepared: PreparedStatements,

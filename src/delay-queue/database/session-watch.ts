@@ -59,7 +59,7 @@ export class SessionWatch {
     return known?.isListening ? known : undefined;
   }
 
-  /** For when the last user of the DataSource is gone: its connections are as they were. */
+  /** Ends its watches, once its last user is gone: its connections are as they were. */
   static endAll(dataSource: DataSource): void {
     for (const one of bySource.get(dataSource) ?? []) one.#end();
     bySource.delete(dataSource);

@@ -117,7 +117,7 @@ const inDates = (number: string, most: string): string =>
 export const wholeEpochMs = (instant: string): string =>
   inDates(`pg_catalog.date_part('epoch', ${instant}) * 1e3::float8`, '8.64e15');
 
-/** As fast, in microseconds. From the year 2242 on, the seconds are too large for that. */
+/** A present instant in microseconds, as fast. From the year 2242 on, its seconds are too large. */
 export const presentEpochUs = (instant: string): string =>
   inDates(`pg_catalog.date_part('epoch', ${instant}) * 1e6::float8`, '8.64e18');
 

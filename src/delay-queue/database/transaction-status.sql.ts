@@ -20,7 +20,9 @@ interface StatusAnswer {
   status: 'committed' | 'aborted' | 'in progress' | null;
 }
 
-/** Whether the transaction with that `pg_current_xact_id()` was committed; undefined: not over. */
+/**
+ * Whether the transaction with that `pg_current_xact_id()` was committed; undefined if not over.
+ */
 export async function wasCommitted(
   runner: Runner,
   transaction: string,

@@ -301,7 +301,7 @@ function createStatements({
     // Only rows with a group pay for it.
     `CREATE INDEX IF NOT EXISTS history_group ON ${history} (group_id, ended_at)
        WHERE group_id IS NOT NULL`,
-    // idle_until: end of its silence; NULL while not idle. declared_at: its first declaration.
+    // idle_until: the end of its silence; NULL while not idle. declared_at: when it first declared.
     `CREATE TABLE IF NOT EXISTS ${node} (
        id         text COLLATE "C" PRIMARY KEY,
        names      text[] NOT NULL,
@@ -348,8 +348,8 @@ function createStatements({
        group_id text COLLATE "C" NOT NULL,
        PRIMARY KEY (name, group_id, id, epoch)
      )`,
-    // A running attempt may lock the delay's row. asked_at: of the last call; created_at: of the
-    // first that maxWait counts from.
+    // Not in `delay`, whose row a running attempt may lock. asked_at: of the last call; created_at:
+    // of the first that maxWait counts from.
     `CREATE TABLE IF NOT EXISTS ${rerun} (
        id           bigint NOT NULL,
        due_at       timestamptz NOT NULL CONSTRAINT rerun_due_at_readable CHECK (isfinite(due_at)),
@@ -364,7 +364,7 @@ function createStatements({
        headers      jsonb,
        PRIMARY KEY (name, key)
      ) WITH (fillfactor = 50)`,
-    // Rows and not messages, because any login that may connect can NOTIFY.
+    // Not in `delay` either. Rows and not messages, because any login that may connect can NOTIFY.
     `CREATE TABLE IF NOT EXISTS ${abort} (
        id       bigint NOT NULL,
        epoch    bigint NOT NULL,
