@@ -53,4 +53,22 @@ export const EQUIVALENT: readonly Equivalent[] = [
     is: ';',
     why: 'in hold(): each call of the library subscribes, and before the first one there is nothing to hear',
   },
+  {
+    file: 'src/delay-queue/worker/fenced-transaction.ts',
+    was: 'return await this.#rollback(unbegun(error));',
+    is: 'return this.#rollback(unbegun(error));',
+    why: 'it stands in a catch, and the caller awaits it',
+  },
+  {
+    file: 'src/delay-queue/worker/limits.ts',
+    was: 'if (this.#isAsking && this.#freed.size < BLOCKS_MAX) this.#freed.add(key);',
+    is: 'if (this.#freed.size < BLOCKS_MAX) this.#freed.add(key);',
+    why: 'the set is emptied when a claim is sent, and read only when it is answered',
+  },
+  {
+    file: 'src/delay-queue/cluster/listener.ts',
+    was: "this.#present = rows[0]?.held === 'true';",
+    is: "this.#present = rows[0].held === 'true';",
+    why: 'the statement always answers one row, and an error there is ignored',
+  },
 ];

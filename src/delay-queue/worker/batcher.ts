@@ -112,8 +112,8 @@ export class Batcher<Item extends { id: number; epoch: number }> {
         const isRefused = isLasting(error);
         // In smaller batches: one that the database refuses ends up alone.
         this.#size.failed(batch.length);
-        const [only, ...others] = left;
-        const isAlone = left === batch && only !== undefined && others.length === 0;
+        const [only, ...others] = left as [Pending<Item>, ...Pending<Item>[]];
+        const isAlone = left === batch && others.length === 0;
         if (isRefused && isAlone) this.#reduce(only, error);
         // Behind the others.
         else for (const pending of left) this.#queueOf(pending).push(pending);

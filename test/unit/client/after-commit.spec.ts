@@ -247,6 +247,17 @@ describe('the subscriber', () => {
     expect([count(), SessionWatch.of(runner as never)]).toEqual([0, undefined]);
   });
 
+  it('follows a transaction that was joined where no application runs, and leaves after it', async () => {
+    after.stop();
+    const blind = new FakeRunner(dataSource, false);
+    await blind.begin();
+    TransactionEnds.of(dataSource).leave(blind as never, { over: (end) => told.push(end) });
+    await blind.commit();
+    expect([told, count()]).toEqual([['committed'], 1]);
+    await turn();
+    expect(count()).toBe(0);
+  });
+
   it('stays until a transaction is over in which one was called, and does nothing for what has stopped', async () => {
     const other = new AfterCommit(dataSource);
     other.start();

@@ -92,6 +92,13 @@ describe('a cancel', () => {
     expect(done.slice(0, 2)).toEqual(['look at x', 'abort 99']);
   });
 
+  it('pauses between its looks, and longer with each', async () => {
+    looks = [[running(1)]];
+    await one(200);
+    // Of pauses of 5, 10, 20, 40, 80 ms, each up to half shorter: a slower machine looks less often.
+    expect(done.filter((each) => each === 'look at x').length).toBeLessThanOrEqual(9);
+  });
+
   it('does not forget that it took a rerun back', async () => {
     looks = [[running(1, { rerunCancelled: true })], [running(1)]];
     expect(await one(30)).toEqual(running(1, { rerunCancelled: true }));

@@ -44,6 +44,15 @@ describe('@RepeatDelay', () => {
     expect(registry.declarations()).toMatchObject([{ repeat: { every: 7_200_000 } }]);
   });
 
+  it('is found a thousand times, and not once more', async () => {
+    const keys = (count: number) =>
+      Array.from({ length: count }, (_, at) => ({ ...HOURLY, key: `k${at}` }));
+    const registry = await explored([recurring(keys(1_000))]);
+    expect(registry.declarations()).toHaveLength(1_000);
+    const refusal = await refusalOf([recurring(keys(1_001))]);
+    expect(refusal).toContain('there are more than 1000 @RepeatDelay');
+  });
+
   it.each<[string, Type, RegExp]>([
     ['that is not acceptable', recurring([{ cron: '0 3 * *' }]), /: cron: must have five fields/],
     [

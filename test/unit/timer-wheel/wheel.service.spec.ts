@@ -1,7 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it, jest } from '@jest/globals';
 import { DelayInvalidError, DelayShutdownError } from '../../../src/delay-queue/api/errors.js';
-import type { WheelChannel } from '../../../src/delay-queue/timer-wheel/wheel.channel.js';
+import {
+  type WheelChannel,
+  WheelSleep,
+} from '../../../src/delay-queue/timer-wheel/wheel.channel.js';
 import { NodeProcess } from '../../support/node-process.js';
 import { WheelUnderTest } from './wheel-under-test.js';
 
@@ -206,6 +209,18 @@ describe('the one setTimeout', () => {
     expect(sleepsMs.slice(0, 2)).toEqual([60_000, 60_000]);
     expect(sleepsMs[2]).toBeLessThanOrEqual(30_001);
   });
+});
+
+it('a sleep replaces the one before it, also one that was over at once', async () => {
+  let woken = 0;
+  const sleep = new WheelSleep(() => (woken += 1));
+  sleep.sleepUntil(0);
+  sleep.sleepUntil(Infinity);
+  for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
+  expect(woken).toBe(0);
+  sleep.sleepUntil(0);
+  for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
+  expect(woken).toBe(1);
 });
 
 it('shutdown cancels volatile timers first, while channels go on, and then stops altogether', async () => {

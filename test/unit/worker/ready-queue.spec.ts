@@ -54,6 +54,16 @@ describe('groups of a name', () => {
     expect(queue.size).toBe(0);
   });
 
+  it('what is put back comes first again, whatever of its group was taken before', () => {
+    const queue = new ReadyQueue();
+    const entries = Array.from({ length: 4 }, () => entry('a'));
+    for (const each of entries) queue.push(each);
+    const [first, second, third] = takeFrom(queue, 3) as [Entry, Entry, Entry];
+    for (const each of [third, second]) queue.putBack(each);
+    expect([first, ...takeFrom(queue, 9)]).toEqual(entries);
+    expect(queue.size).toBe(0);
+  });
+
   it('that have no place are passed, and what is put back is the first of its group', () => {
     const queue = new ReadyQueue();
     for (const group of ['full', 'free']) push(queue, 2, 'a', { group });
