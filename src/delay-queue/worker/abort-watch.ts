@@ -8,15 +8,16 @@ import type { HeldClaim, InFlight } from './claims.js';
 /** Claims of one statement. */
 const BATCH_MAX = 1_000;
 
-/** How often a node that runs something looks when no hint came: one was lost, or LISTEN does not work here. */
+/** Poll interval while attempts run: a hint may get lost, or LISTEN may not work here. */
 const LOOK_EVERY_MS = 2_000;
 
-/** Between two looks that hints ask for. */
+/** Pause between two polls that hints ask for. */
 const HINTED_PAUSE_MS = 50;
 
 /**
- * Ends the attempts of this node that a cancel wants to end. The wish is a row of the table `abort`, which only the
- * application may write. A hint is no wish: each login that may connect can send one, so it brings a look forward and nothing more.
+ * Ends the attempts of this node that a cancel asked to end. The request is a row of the table
+ * `abort`, which only the application may write. A hint is not a request: any login that may
+ * connect can send one, so it only brings a poll forward.
  */
 export class AbortWatch {
   readonly #task: RecurringTask;
@@ -43,7 +44,7 @@ export class AbortWatch {
     return this.#task.stop();
   }
 
-  /** Attempts of these delays are to end, as a hint says. */
+  /** A hint says that attempts of these delays are to end. */
   hinted(ids: readonly number[]): void {
     if (ids.some((id) => this.inFlight.runs(id))) this.#hinted.ask();
   }

@@ -9,30 +9,27 @@ import type { Trouble } from '../tasks/trouble.js';
 /** Rows of one statement. */
 const BATCH_MAX = 500;
 
-/** What a batcher needs from outside. */
 export interface BatcherParts<Item> {
-  /** Whose attempts these are. */
+  /** The node that holds the claims. */
   node: string;
   /**
-   * Writes in one statement; answers the ids it wrote.
-   * @param reduced how much of an item is left out: 0 nothing, and one more for each time that it was refused alone
+   * Writes in one statement. Returns the ids that it wrote.
+   * @param reduced how much of an item is left out: 0 nothing, and one step more each time it is
+   * refused alone
    */
   write: (items: readonly Item[], reduced: number) => Promise<readonly number[]>;
-  /** How often an item can be written with less; default never. */
+  /** How many steps an item can be reduced by; default 0. */
   reductions?: number;
   /** The committed state of the rows that were not written. */
   lookAt: (ids: readonly number[]) => Promise<readonly LookedRow[]>;
-  /** Whether what is written is removed: a row that stands there was not. */
+  /** Whether the write removes the row: a row that still exists was not written. */
   removes?: boolean;
   trouble: Pick<Trouble, 'failed' | 'worked' | 'pause'>;
-  /** Told after each batch: there is room for more. */
+  /** Called after each batch: there is room for more. */
   onProgress: () => void;
 }
 
-/**
- * What became of an item. `gone`: the row is no longer the item's. `refused`: Postgres takes nothing of it, and will not when
- * it is asked again.
- */
+/** `gone`: the row is no longer the item's. `refused`: Postgres will accept no form of the item. */
 export type Written = 'written' | 'gone' | 'refused';
 
 interface Pending<Item> {
@@ -47,13 +44,13 @@ interface Pending<Item> {
 }
 
 /**
- * Writes fenced by epoch, many per statement: one statement is on its way at a time, and what
- * gathers meanwhile makes the next. Alone it waits for nothing; under load the batches grow by
- * themselves. Never waits for a locked row, never gives up, keeps no order.
+ * Fenced writes, many per statement. One statement is on its way at a time, and what gathers
+ * meanwhile makes the next. A lone item waits for nothing; batches grow with the load. Never waits
+ * for a locked row, never gives up, keeps no order.
  */
 export class Batcher<Item extends { id: number; epoch: number }> {
   #waiting: Pending<Item>[] = [];
-  /** Those of which less is written: they come first, each alone. */
+  /** Reduced items: they come first, each alone. */
   readonly #reduced: Pending<Item>[] = [];
   #open = 0;
   #flushing = false;
@@ -74,12 +71,14 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     this.#enqueue({ item, tell, timesLocked: 0, reduced: 0, unsure: false });
   }
 
-  /** Resolves when all is written, or after `withinMs`. At shutdown this keeps the process alive, and no pause does. */
+  /**
+   * Resolves when all is written, or after `withinMs`. Keeps the process alive, as no pause does.
+   */
   async whenEmpty(withinMs: number): Promise<void> {
     if (this.#open > 0) await within(this.#empty.next, withinMs);
   }
 
-  /** Gives up what is not written, because the connections are about to close. */
+  /** Drops what is not written, because the connections are about to close. */
   close(): void {
     this.#closed = true;
   }
@@ -88,7 +87,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     this.#queueOf(pending).push(pending);
     if (this.#flushing || this.#closed) return;
     this.#flushing = true;
-    // All that ends in this turn of the event loop travels together.
+    // Everything that ends in this turn of the event loop travels together.
     setImmediate(() => void this.#flush());
   }
 
@@ -110,7 +109,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
         this.#failures += 1;
         this.parts.trouble.failed(error);
         const isRefused = isLasting(error);
-        // In smaller batches: one that the database refuses ends up alone.
+        // Smaller batches next: an item that the database refuses ends up alone.
         this.#size.failed(batch.length);
         const [only, ...others] = left as [Pending<Item>, ...Pending<Item>[]];
         const isAlone = left === batch && others.length === 0;
@@ -123,10 +122,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     this.#flushing = false;
   }
 
-  /**
-   * One item per row: a statement's answer names the row alone, and its successor may be waiting. One of which less is written
-   * is alone.
-   */
+  /** One item per row: a statement returns only ids, and a later item of the row may be waiting. */
   #take(): Pending<Item>[] {
     const reduced = this.#reduced.shift();
     if (reduced !== undefined) return [reduced];
@@ -139,7 +135,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     });
   }
 
-  /** Tells those that are written. @returns the others */
+  /** Notifies the written items. @returns the others */
   async #write(batch: readonly Pending<Item>[]): Promise<Pending<Item>[]> {
     let ids: readonly number[];
     const items = batch.map((pending) => pending.item);
@@ -164,18 +160,18 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     const byId = new Map(rows.map((row) => [row.id, row]));
     for (const pending of missing) {
       const row = byId.get(pending.item.id);
-      // Epoch and owner: a claim whose outcome is unknown is given back under the
-      // epoch that it would have, and a caller's write may have given the row that very one.
+      // Epoch and owner: a claim of unknown outcome is given back under the epoch that it would
+      // have, and a caller's write may have given the row that same epoch.
       const isOurs = row?.epoch === pending.item.epoch && row.leased_by === this.parts.node;
       if (isOurs) this.#locked(pending);
       else this.#tell(pending, this.#mayBeWritten(pending, row) ? 'written' : 'gone');
     }
   }
 
-  /** Of a row that is not the item's any more. */
+  /** Whether an item was written whose row is no longer its own. */
   #mayBeWritten({ unsure, item }: Pending<Item>, row: LookedRow | undefined): boolean {
     if (!unsure || row === undefined) return unsure;
-    // The write would have taken the next epoch, and no lease: the next claim is another's, instead of it.
+    // Our write would have taken this epoch and cleared the lease: the row was claimed instead.
     const isClaimedInstead = row.epoch === item.epoch + 1 && row.leased_by !== null;
     return this.parts.removes !== true && !isClaimedInstead;
   }
@@ -185,10 +181,10 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     void rest(lockedPauseMs(pending.timesLocked)).then(() => this.#enqueue(pending));
   }
 
-  /** The same again would be refused again. What there is of less is written at once, for the row is still leased. */
+  /** Refused as it is: a reduced item is written at once, since its row is still leased. */
   #reduce(pending: Pending<Item>, error: unknown): void {
     if (pending.reduced >= (this.parts.reductions ?? 0)) {
-      const message = `the end of #${pending.item.id} cannot be written: ${describeError(error)}`;
+      const message = `the outcome of #${pending.item.id} cannot be written: ${describeError(error)}`;
       this.parts.trouble.failed(new Error(message, { cause: error }));
       return this.#tell(pending, 'refused');
     }

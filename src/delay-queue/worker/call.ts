@@ -19,20 +19,20 @@ import type { ActingCall } from '../transactions/handler-context.js';
 import { type HeldClaim, type Holder, NO_HOLDER, type Outcome } from './claims.js';
 import { COMPLETED, type OccurrenceEnd } from './recurrences.js';
 
-/** One run of one delay on this node, from its claim to its acknowledgement. */
+/** One run of one delay on this node, from its claim until its outcome is written. */
 export class Attempt implements HeldClaim {
   readonly id: number;
   readonly epoch: number;
   readonly name: string;
   readonly key: string | null;
 
-  /** Set by what runs it, until its result is decided. */
+  /** What runs it, until its outcome is decided. */
   holder!: Holder;
-  /** The handler scheduled its own key: the row moved on under this attempt. */
+  /** The handler rescheduled itself by its own key: the row moved on under this attempt. */
   movedOn = false;
-  /** Its own transaction has written where its delay goes on. */
+  /** The next wake of its row, as its own transaction wrote it. */
   goesOn: Wake | undefined;
-  /** How an occurrence ends whose handler ends well. */
+  /** How the occurrence ends if the handler succeeds. */
   ends: OccurrenceEnd = COMPLETED;
   calledAtMs = Number.NaN;
   durationMs = Number.NaN;
@@ -41,8 +41,9 @@ export class Attempt implements HeldClaim {
 
   /**
    * @param leaseEndsAtMs `performance.now()` at which the lease ends, counted from before the claim
-   * was sent: never later than the database thinks
-   * @param latenessMs start minus due on the database's clock; one that waits for a place begins later
+   * was sent: never later than by the database's clock
+   * @param latenessMs start minus due on the database's clock; grows while the attempt waits for a
+   * slot
    */
   constructor(
     readonly row: ClaimedRow,
@@ -73,20 +74,20 @@ export class Attempt implements HeldClaim {
   }
 }
 
-/** Why a handler that fails now loses no attempt, as the outcome that it then has. */
+/** Why a handler that fails now loses no attempt. Also the kind of its outcome. */
 type Stopping = 'released' | 'aborted';
 
 /**
- * No attempt is spent, so nothing else ends a handler that postpones by nothing whenever it is called: it was called 600
- * times a second.
+ * Shortest postponement. A postponement spends no attempt, so nothing else ends a handler that
+ * always postpones by zero: it was called 600 times a second.
  */
 const POSTPONED_MS_MIN = 100;
 
 /**
- * What is meant by something a handler threw, or said of one of its delays. Whatever it is: even
- * to ask can throw, on a revoked Proxy.
+ * The outcome for an error that a handler threw or set for one of its delays. Even inspecting the
+ * error can throw, as on a revoked Proxy.
  *
- * @param stopping why to give up now costs no attempt, if so
+ * @param stopping set when giving up now costs no attempt
  */
 export function outcomeOf(error: unknown, stopping: Stopping | undefined): Outcome {
   try {
@@ -96,10 +97,7 @@ export function outcomeOf(error: unknown, stopping: Stopping | undefined): Outco
   }
 }
 
-/**
- * What is meant by something that came of reading a payload. This version of the application may not know its shape, or
- * not have its key, while another one does.
- */
+/** Like {@link outcomeOf}, while a payload is read: another version may know its shape or key. */
 export function outcomeOfReading(error: unknown, stopping: Stopping | undefined): Outcome {
   const outcome = outcomeOf(error, stopping);
   return outcome.kind === 'failed' ? { kind: 'unreadable', error: outcome.error } : outcome;
@@ -119,8 +117,9 @@ function meantBy(error: unknown, stopping: Stopping | undefined): Outcome {
 }
 
 /**
- * A batch that failed is done again, each delay alone and none for an attempt: which of them was the cause is not
- * known. Nor is it known whom a `DiscardDelay` that the whole batch throws is for.
+ * A failed batch runs again, each delay alone and without spending an attempt: it is unknown which
+ * of them was the cause. It is also unknown which one a `DiscardDelay` thrown for the whole batch
+ * was meant for.
  */
 function eachOfBatch(outcome: Outcome): Outcome {
   if (outcome.kind === 'failed' || outcome.kind === 'unreadable') {
@@ -130,15 +129,15 @@ function eachOfBatch(outcome: Outcome): Outcome {
   return outcome;
 }
 
-/** How a handler is told to give up, by `ctx.signal`, and what it means when it does. */
+/** How `ctx.signal` asks a handler to give up, and what it means when the handler does. */
 class Stop {
   #controller: AbortController | undefined;
   #reason: Error | undefined;
   #isClosing = false;
-  /** These are being cancelled. */
+  /** Attempts that are being cancelled. */
   #aborted: Set<Attempt> | undefined;
 
-  /** Made on demand: most handlers never do. */
+  /** Created on demand: most handlers never read it. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -147,7 +146,7 @@ class Stop {
     return this.#controller.signal;
   }
 
-  /** Why a handler that gives up now loses no attempt; undefined when it does. */
+  /** Why a handler that gives up now loses no attempt; undefined: it loses one. */
   get kind(): Stopping | undefined {
     if (this.#aborted !== undefined) return 'aborted';
     return this.#isClosing ? 'released' : undefined;
@@ -160,15 +159,14 @@ class Stop {
     this.#controller?.abort(reason);
   }
 
-  /** The application is closing. */
   close(): void {
     this.#isClosing = true;
     this.because(new DelayShutdownError());
   }
 
   /**
-   * Later in this turn: all those that are aborted together end together.
-   * @param end told once
+   * Takes effect later in this turn: attempts that are aborted together end together.
+   * @param end called once
    */
   abort(attempt: Attempt, end: () => void): void {
     if (this.#aborted === undefined) {
@@ -181,45 +179,47 @@ class Stop {
     this.#aborted.add(attempt);
   }
 
-  /** Nothing that fails while the node ends costs an attempt: its own clients may be closed by then. */
+  /**
+   * While the node closes, no failure costs an attempt: the handler's own clients may be closed.
+   */
   ofAll(outcome: Outcome): Outcome {
     return this.#isClosing && outcome.kind === 'failed' ? { kind: 'released' } : outcome;
   }
 
-  /** The others of a batch end with those that are aborted, and run again at once. */
+  /** The rest of a batch ends with its aborted attempts and runs again at once. */
   ofOne(attempt: Attempt, outcome: Outcome): Outcome {
     const isOther = outcome.kind === 'aborted' && this.#aborted?.has(attempt) !== true;
     return isOther ? { kind: 'released' } : outcome;
   }
 }
 
-/** The place that a call takes while it runs; `atOnce`: its handler returned no promise, so nothing else ran meanwhile. */
+/** The slot of a running call; `atOnce`: the handler returned no promise, so nothing else ran. */
 interface Place {
   release(atOnce?: boolean): void;
 }
 
 /**
- * One call of a handler, with one attempt, or with those of a batch. It commits or fails as a whole, with two
- * exceptions: what the handler says of one of them (`ctx.fail`, `ctx.postpone`), and an attempt that loses its
- * lease alone.
+ * One call of a handler, with one attempt or those of a batch. It commits or fails as a whole, with
+ * two exceptions: an attempt whose outcome the handler set (`ctx.fail`, `ctx.postpone`), and an
+ * attempt that loses its lease alone.
  */
 export class Call implements ActingCall, Holder {
-  /** Of its transaction, once that has begun. */
+  /** The manager of its transaction, once that has begun. */
   manager: EntityManager | undefined;
-  /** Its handler was called: from then on the attempts count. */
+  /** From then on the attempts count. */
   called = false;
-  /** Its payloads are being read, and its handler has not heard of it. */
+  /** Its payloads are being read; the handler has not seen them yet. */
   isReading = false;
-  /** What the handler still does counts no more: the result is decided. */
+  /** The outcome is decided: whatever the handler still does has no effect. */
   over = false;
-  /** Told when the handler is not waited for any more. */
+  /** Called when the call no longer waits for its handler. */
   onCut: ((outcome: Outcome) => void) | undefined;
 
   #open: readonly Attempt[];
-  /** Decided before the others. */
+  /** Outcomes decided before the others. */
   #decided: Map<Attempt, Outcome> | undefined;
   #said: Map<Attempt, Outcome> | undefined;
-  /** Made on demand: most calls are never stopped, and most handlers look at no signal. */
+  /** Created on demand: most calls are never stopped, and most handlers read no signal. */
   #stopped: Stop | undefined;
 
   /** @param attempts at least one, all of that handler */
@@ -232,18 +232,17 @@ export class Call implements ActingCall, Holder {
     for (const attempt of attempts) attempt.holder = this;
   }
 
-  /** Those that are not decided yet. */
   get attempts(): readonly Attempt[] {
     return this.#open;
   }
 
-  /** Those that end well if the call does: the handler said nothing else of them. */
+  /** Attempts that complete if the call does: the handler set no other outcome for them. */
   get completing(): readonly Attempt[] {
     const said = this.#said;
     return said === undefined ? this.#open : this.#open.filter((attempt) => !said.has(attempt));
   }
 
-  /** COMMIT of that transaction may have happened to those whose removal is in it; undefined: it has not. */
+  /** COMMIT of that transaction may have removed these rows; undefined: it has not. */
   committing(transaction: string | undefined): void {
     for (const attempt of this.completing) attempt.committingIn = transaction;
   }
@@ -259,12 +258,14 @@ export class Call implements ActingCall, Holder {
     return this.#stop.signal;
   }
 
-  /** Why a handler that gives up now loses no attempt; undefined when it does. */
+  /** Why a handler that gives up now loses no attempt; undefined: it loses one. */
   get stopping(): Stopping | undefined {
     return this.#stopped?.kind;
   }
 
-  /** A plain attempt without a key has neither a transaction nor a row that a call could name. */
+  /**
+   * False for a plain attempt without a key: a call could name neither its transaction nor its row.
+   */
   get hasContext(): boolean {
     const { transactional, batch } = this.handler;
     return transactional || batch !== null || this.#open[0]?.key !== null;
@@ -275,7 +276,7 @@ export class Call implements ActingCall, Holder {
     return this.#open.find((attempt) => attempt.key === key);
   }
 
-  /** Its time is over. */
+  /** The handler's timeout has passed, or half the lease before the handler was called. */
   timeOut(): void {
     const { leaseMs, timeoutMs } = this.handler;
     if (!this.called) {
@@ -286,13 +287,13 @@ export class Call implements ActingCall, Holder {
     this.#cut({ kind: this.isReading ? 'unreadable' : 'failed', error });
   }
 
-  /** One lost lease is no reason to stop for the others. */
+  /** A lost lease stops the handler only if no other attempt is left. */
   lose(attempt: Attempt): void {
     if (this.#isLast(attempt)) this.#stop.because(new DelayLeaseLostError());
     this.#decide(attempt, { kind: 'lost' });
   }
 
-  /** What was not called yet is not called any more. */
+  /** A call whose handler was not called yet ends at once. */
   close(): void {
     this.tellToGiveUp();
     if (!this.called) this.#cut({ kind: 'released' });
@@ -303,8 +304,9 @@ export class Call implements ActingCall, Holder {
   }
 
   /**
-   * The delay of that attempt is being cancelled. A transaction can be cut, and so can what was not called; a plain handler
-   * is told to give up, and the result is its own. When COMMIT is on its way it is too late.
+   * The delay of that attempt is being cancelled. A transaction can be cut, and so can a call whose
+   * handler was not called. A plain handler gets the signal, and its result counts. Once COMMIT is
+   * sent it is too late.
    */
   abort(attempt: Attempt): void {
     if (this.over || attempt.isCommitting || !this.#open.includes(attempt)) return;
@@ -319,8 +321,8 @@ export class Call implements ActingCall, Holder {
   }
 
   /**
-   * Leaves out those whose row is not held any more, if others are.
-   * @returns whether any is held; the caller ends the call if not
+   * Drops attempts whose row is no longer held, if others are.
+   * @returns whether any row is held; if not, the caller ends the call
    */
   keepOnly(ids: ReadonlySet<number>): boolean {
     const held = this.#open.filter(({ id }) => ids.has(id));
@@ -334,7 +336,7 @@ export class Call implements ActingCall, Holder {
     return true;
   }
 
-  /** What the handler says of one of its delays. @returns whether it is one of those still open */
+  /** Sets the outcome of one delay. @returns false when that delay is not open */
   say(id: unknown, outcome: Outcome): boolean {
     const attempt = this.#open.find((each) => String(each.id) === id);
     if (attempt === undefined) return false;
@@ -343,7 +345,7 @@ export class Call implements ActingCall, Holder {
     return true;
   }
 
-  /** The result is decided. @param tell what becomes of each attempt */
+  /** Decides the call. @param tell receives the outcome of each attempt */
   end(given: Outcome, tell: (attempt: Attempt, outcome: Outcome) => void): void {
     this.over = true;
     const outcome = this.#stopped?.ofAll(given) ?? given;
@@ -364,7 +366,6 @@ export class Call implements ActingCall, Holder {
     return (this.#stopped ??= new Stop());
   }
 
-  /** Ends before the handler does. */
   #cut(outcome: Outcome): void {
     if (!this.over) this.onCut?.(outcome);
   }
@@ -389,15 +390,15 @@ export class Call implements ActingCall, Holder {
   }
 }
 
-/** What few delays have. */
+/** Columns that few delays use. */
 interface Extras extends Pick<Delay, 'group' | 'headers'> {
   repeat: StoredRepeat | null;
 }
 
-/** One for all, which no handler may change. */
+/** Shared by all delays without extras, so no handler may change it. */
 const NONE: Extras = { group: null, headers: Object.freeze({}), repeat: null };
 
-/** @param text as a claim answers it */
+/** @param text the `extras` column, as the claim returned it */
 export function extrasOf(text: string | null): Extras {
   if (text === null) return NONE;
   const { headers, ...extras } = JSON.parse(text) as Omit<Extras, 'headers'> & {

@@ -19,7 +19,7 @@ import type { TimerQueue } from './timer-queue.js';
 import type { ClaimSizes, Throttles } from './limits.js';
 import { UNREADABLE } from './recurrences.js';
 
-/** Makes dead letters of rows that cannot be read, so that their neighbours run, and tells of each. */
+/** Turns rows that cannot be read into dead letters and reports each; the other rows run. */
 export class SetAside {
   readonly #trouble: Trouble;
   #isLooking = false;
@@ -32,8 +32,8 @@ export class SetAside {
   }
 
   /**
-   * Looks at these rows, and at those whose ids are too large for JavaScript.
-   * @returns how many it has set aside; 0 when it could not look
+   * Checks these rows, and rows whose ids are too large for JavaScript.
+   * @returns how many became dead letters; 0 when the check failed
    */
   async look(ids: readonly number[]): Promise<number> {
     try {
@@ -47,7 +47,7 @@ export class SetAside {
     }
   }
 
-  /** A page brought a row that cannot be named. One look at a time is enough: it looks at all of these. */
+  /** A page brought a row that no statement can name. One check at a time covers all such rows. */
   async unreadable(id: number): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -69,7 +69,7 @@ type TellableRow = Omit<ExhaustedRow, 'id' | 'error'> & {
 const FIRST_MS = new Date('0001-01-01T00:00:00Z').getTime();
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/** What a row holds that no handler may get, though a claim could read it; undefined: nothing. */
+/** Why no handler may get this row, although a claim could read it. Undefined: it is readable. */
 function unreadableIn(row: ClaimedRow): string | undefined {
   if (!isInstant(row.due_ms)) return isUnreadable('due_at');
   if (!isInstant(row.created_ms)) return isUnreadable('created_at');
@@ -77,7 +77,7 @@ function unreadableIn(row: ClaimedRow): string | undefined {
   return row.extras === null ? undefined : unreadableExtras(row.extras);
 }
 
-/** @param text as a claim answers it */
+/** @param text the `extras` column, as the claim returned it */
 function unreadableExtras(text: string): string | undefined {
   const { group, headers, repeat } = JSON.parse(text) as Record<string, unknown>;
   if (group === '') return isUnreadable('group_id');
@@ -92,35 +92,30 @@ const isInstant = (ms: number): boolean => ms >= FIRST_MS && ms < LAST_MS + 1;
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/**
- * Pauses before a delay is claimed again that was refused, or took too long, alone: doubled from the first to the last. Its
- * neighbours run meanwhile.
- */
+/** Pauses of a delay whose claim failed alone: refused, or over a limit of time or memory. */
 const ALONE: Growth = { firstMs: 1_000, factor: 2, lastMs: 60_000, jitter: 0.5 };
 
-/** So many claims in a row may be refused before all claims pause: as many as it takes to halve the largest down to one. */
+/** Refused claims in a row before all claims pause: enough to halve the largest one down to one. */
 const REFUSED_MAX = 12;
 
-/** What a claim was answered. */
 export interface Claimed {
   rows: ReadonlyMap<number, ClaimedRow>;
   /** `performance.now()` before the claim was sent: no lease began earlier. */
   askedAtMs: number;
-  /** Names and groups whose limits have no place left: what was not claimed of these waits on. */
+  /** Names and groups whose limits have no slot left: their unclaimed entries keep waiting. */
   full: ReadonlySet<string>;
 }
 
-/** A claim without an answer. */
+/** A claim that failed or got no answer. */
 interface NotAnswered {
   /** How long to claim nothing, in milliseconds. */
   pauseMs: number;
 }
 
-/** Claims rows, and makes attempts of those that it has got. */
 export class Claimer {
   readonly #trouble: Trouble;
   #failures = 0;
-  /** The last claim that failed may yet be committed, and hides its rows until then. */
+  /** The last failed claim may still be committed, and hides its rows until then. */
   #mayBeHidden = false;
   #wakeOff: (() => void) | undefined;
   #isStopped = false;
@@ -141,13 +136,13 @@ export class Claimer {
     this.#trouble = new Trouble(events, 'claim');
   }
 
-  /** What is claimed from now on is given back. */
+  /** From now on every claimed row is given back. */
   stop(): void {
     this.#isStopped = true;
     this.#wakeOff?.();
   }
 
-  /** An answer that does not come is no error: the entries are looked at again by themselves. */
+  /** A claim that fails does not throw: its entries are tried again later. */
   async claim(entries: readonly Entry[]): Promise<Claimed | NotAnswered> {
     const requests = entries.map((entry) => this.#request(entry));
     const ended = this.sizes.begin(entries);
@@ -165,13 +160,13 @@ export class Claimer {
     }
     this.sizes.worked(entries, performance.now() - askedAtMs);
     if (rows.length > 0 || !this.#mayBeHidden) this.#worked();
-    // What fires often keeps its own clock right: no other statement answers as soon as a claim.
+    // Keeps the clock of a busy node right: no other statement is answered as fast as a claim.
     if (rows[0]) this.clock.sample(askedAtMs, performance.now(), rows[0].now_ms);
     for (const { id } of rows) this.lostClaims.forget(id);
     return { rows: new Map(rows.map((row) => [row.id, row])), askedAtMs, full: fullOf(left) };
   }
 
-  /** Calls it once, when something else works again. */
+  /** Calls `wake` once, when another background task works again. */
   whenAnotherWorks(wake: () => void): void {
     this.#wakeOff?.();
     this.#wakeOff = this.#trouble.whenAnotherWorks(wake);
@@ -184,12 +179,12 @@ export class Claimer {
     this.#trouble.worked();
   }
 
-  /** Undefined when it is too late to begin: then the row is given back. */
+  /** Undefined when no handler runs: the row is given back, set aside, passed on or skipped. */
   attempt(row: ClaimedRow, askedAtMs: number): Attempt | undefined {
     const handler = this.registry.get(row.name);
     const leaseEndsAtMs = askedAtMs + (handler?.leaseMs ?? 0);
-    // This process may have stood still while the answer was on its way: others have the row by now,
-    // or a caller was told that it is cancelled.
+    // The process may have stood still while the answer was on its way. By now another node may
+    // have the row, or a caller may have read that it is cancelled.
     const isOver = leaseEndsAtMs <= performance.now();
     if (handler === undefined || isOver || this.#isStopped) {
       this.completer.giveBack(row.id, row.epoch);
@@ -212,13 +207,13 @@ export class Claimer {
     });
   }
 
-  /** For lateness alone. The claim says how early and how late it may be at most; in between the estimate knows best. */
+  /** For lateness only: the clock's estimate, within the bounds that the claim's answer gives. */
   #startedMs({ now_ms: readMs }: ClaimedRow, askedAtMs: number): number {
     const latestMs = readMs + performance.now() - askedAtMs;
     return Math.min(latestMs, Math.max(readMs, this.clock.nowMs()));
   }
 
-  /** Undefined when it comes too late, or this node cannot read when it comes again. */
+  /** Undefined when it comes too late, or when this node cannot read when it is due next. */
   #occurrence(
     row: ClaimedRow,
     repeat: StoredRepeat,
@@ -241,7 +236,7 @@ export class Claimer {
     return undefined;
   }
 
-  /** A newer version may have written it, which another node runs. */
+  /** A newer version of the application may have written it, and may run on another node. */
   #unreadable(attempt: Attempt): undefined {
     attempt.holder = NO_HOLDER;
     attempt.over = true;
@@ -263,7 +258,7 @@ export class Claimer {
     }
   }
 
-  /** Of the names of one claim, which all have limits, or none has. */
+  /** Rules of the names in one claim: either all of them have limits, or none has. */
   #rulesOf(entries: readonly Entry[]): Rule[] {
     const rules = new Map<string, Rule>();
     for (const { name } of entries) {
@@ -288,8 +283,8 @@ export class Claimer {
   }
 
   /**
-   * The next claims of these ask for half as many, down to one. One that fails alone is told of with its id, and rests: its
-   * neighbours run.
+   * Halves the next claims of these delays, down to one. A delay that fails alone is reported with
+   * its id and pauses; the others run.
    *
    * @returns how long to claim nothing, in milliseconds
    */
@@ -302,11 +297,11 @@ export class Claimer {
     else this.#trouble.failed(error);
     if (!isRefusal(error)) return this.#unknown(entries, mayBeLess);
     const soonMs = retryPauseMs(mayBeLess ? this.#failures - REFUSED_MAX : this.#failures);
-    // Where a row is set aside that cannot be read, the others may all be fine.
+    // Once an unreadable row is set aside, the others may all be fine.
     const isMended = isLasting(error) && (await this.setAside.look(idsOf(entries))) > 0;
     if (mayBeLess && !isMended) this.sizes.failed(entries);
     for (const entry of entries) {
-      // Of all claims alike: they pause for that long.
+      // Otherwise the pause of all claims is enough.
       const restMs = isAlone && mayBeLess && !isMended ? this.#restMs(entry) : 0;
       this.queue.again(entry, restMs);
     }
@@ -314,11 +309,11 @@ export class Claimer {
   }
 
   /**
-   * The claim may have been committed. If it was, the rows are leased to this node under
-   * the next epoch and no attempt has started: they are given back. Only then are they looked at
-   * again: a claim in between would get that same epoch, and the giving back would hit it. It may be
-   * committed later than that: what is not given back now is remembered. Once something can be given back, it can be
-   * claimed: the entries wait no longer, and all claims for the pause.
+   * The claim may have been committed. Then this node holds the rows under the next epoch, without
+   * an attempt, and gives them back. Only after that are the entries tried again: a claim in
+   * between would get the same epoch, and would be given back by mistake. The commit may also come
+   * later, so what cannot be given back now is remembered. A row that can be given back can be
+   * claimed: the entries need no pause of their own, but all claims pause.
    */
   #unknown(entries: readonly Entry[], mayBeLess: boolean): number {
     this.#mayBeHidden = true;
@@ -336,7 +331,7 @@ export class Claimer {
     return pauseMs(ALONE, entry.timesNotClaimed);
   }
 
-  /** Others are claimed meanwhile, so that says nothing of claims as such. Postgres's message holds no payload. */
+  /** Reports one delay; other claims go on. Postgres's message holds no payload. */
   #tellOfOne({ id, name }: Entry, error: unknown): void {
     const told = new Error(`${name} #${id} cannot be claimed: ${describeError(error)}`, {
       cause: error,

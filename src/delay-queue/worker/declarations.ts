@@ -12,13 +12,15 @@ import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
 import { Moment } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
 
-/** What runs, or is locked, is looked at again after pauses that double from the first to the last. */
+/** Pauses before rows that run or are locked are tried again, doubled each time. */
 const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
 
 /**
- * Says once, at the start, what recurs: what this node's code declares stands in the table, and what it declares no
- * longer, of the names that it serves and of its own deployment, goes, and is told. The node that started last has its say: in a deploy, one of the new ones. What
- * could not be said at once, because a run held its row, is said again, until a newer node has said its word of that name.
+ * At the start, writes the recurring delays that this node's code declares, and removes those that
+ * it no longer declares, of the names that it serves and of its own deployment; each removal emits
+ * `withdrawn`. The most recently started node wins: in a deploy, one of the new ones. A row that
+ * could not be written, because a run held it, is tried again until a newer node has declared that
+ * name.
  */
 export class Declarations {
   readonly #task: RecurringTask;
@@ -51,7 +53,7 @@ export class Declarations {
     this.#task = new RecurringTask(() => this.#say(), new Trouble(events, 'declare'), idle);
   }
 
-  /** Ends when it has been said once, whatever was answered. */
+  /** Resolves after the first try, whatever its result. */
   async start(): Promise<void> {
     const said = this.#said.next;
     this.#task.start();
@@ -63,8 +65,7 @@ export class Declarations {
   }
 
   /**
-   * Says once more all that this node's code declares, for a test that has removed it: it is due as if the node had just
-   * started.
+   * Declares everything again, for a test that has removed it: due as if the node had just started.
    */
   async sayAgain(): Promise<void> {
     await this.#store.declare(await this.#rowsOf(this.registry.declarations()));
@@ -79,12 +80,12 @@ export class Declarations {
       this.#said.happens();
     }
     this.#times += 1;
-    // All is said. Not waited for: it is this very run that it would wait for.
+    // All is written. Not awaited: it would wait for this very run.
     if (this.#isWithdrawn && this.#left.length === 0) void this.#task.stop();
     return pauseMs(AGAIN, this.#times);
   }
 
-  /** What is declared comes first, and with it the node's word, also where that is that nothing recurs. */
+  /** Declares first, even if nothing recurs: that alone marks this node as the most recent one. */
   async #sayAll(): Promise<void> {
     if (this.#left.length > 0 || !this.#store.hasSaid) await this.#declare();
     if (this.#isWithdrawn) return;
@@ -100,13 +101,13 @@ export class Declarations {
     for (const { name, key } of foreign) {
       this.events.emit('advice', {
         message:
-          `${name} (${key}) recurs as another deployment declares it, and not as this one does: ` +
-          'give it a key of its own, or cancel that delay and start this node again',
+          `${name} (${key}) recurs as another deployment declares it, not as this one does: ` +
+          'use another key, or cancel that delay and restart this node',
       });
     }
   }
 
-  /** By what the database's clock says: its estimate could miss an instant, or make one of its own. */
+  /** By the database's clock: its estimate could miss an instant, or add one. */
   async #rowsOf(declarations: readonly Declaration[]) {
     const nowMs = declarations.length === 0 ? 0 : await this.#store.nowMs();
     const own = this.#deployment === undefined ? {} : { deployment: this.#deployment };

@@ -24,10 +24,10 @@ import { ListedTasks } from './listed-tasks.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
 import { STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
 
-/** Postgres cuts an application's name there. */
+/** Postgres truncates an application's name to this length. */
 const APPLICATION_NAME_MAX = 63;
 
-/** The engine's life: started at bootstrap, drained before the DataSource closes. */
+/** Life cycle of the engine: starts at bootstrap, drains before the DataSource closes. */
 @Injectable()
 export class Engine implements ProducersEngine {
   readonly afterCommit: AfterCommit;
@@ -58,8 +58,8 @@ export class Engine implements ProducersEngine {
   }
 
   /**
-   * Everything but the worker, which claims nothing before all providers have bootstrapped.
-   * @throws DelayConfigError when the database or the pool cannot do what is asked
+   * Starts everything except the worker.
+   * @throws DelayConfigError when the database or the pool cannot do what the options ask for
    */
   start(): Promise<void> {
     return (this.#starting = this.#start());
@@ -70,7 +70,7 @@ export class Engine implements ProducersEngine {
     if (options.type !== 'postgres') {
       throw new DelayConfigError(`the DataSource must be of type postgres, not ${options.type}`);
     }
-    // Its pool has the settings: without one, connections would go wherever PGHOST and the like lead.
+    // Settings come from the pool. Without one, PGHOST and the like would decide where to connect.
     if (!isInitialized) throw new DelayConfigError(NOT_INITIALIZED);
     const name = `delay-queue ${this.options.nodeName}`.slice(0, APPLICATION_NAME_MAX);
     const connections = new EngineConnections(this.dataSource, this.options.connections, name);
@@ -86,13 +86,12 @@ export class Engine implements ProducersEngine {
     }
   }
 
-  /** Nest calls the hooks of this application. */
   hooksAreCalled(): void {
     this.#areHooksCalled = true;
     clearTimeout(this.#hooksTimer);
   }
 
-  /** A delay was scheduled here. */
+  /** Advises if a delay was scheduled here and the hooks of the application do not follow. */
   scheduled(): void {
     if (this.#areHooksCalled || this.#hooksTimer !== undefined) return;
     if (this.options.worker === false) return;
@@ -101,7 +100,7 @@ export class Engine implements ProducersEngine {
     }, HOOKS_WITHIN_MS).unref();
   }
 
-  /** All providers have bootstrapped. */
+  /** All providers have bootstrapped, so the worker may claim: runs it if it is wanted. */
   async bootstrapped(): Promise<void> {
     this.#isBootstrapped = true;
     if (!this.#isWanted || this.#closing !== undefined) return;
@@ -114,7 +113,7 @@ export class Engine implements ProducersEngine {
   }
 
   /**
-   * Starts the worker, or has it start with the application.
+   * Starts the worker now, or with the application if that has not bootstrapped yet.
    * @throws DelayConfigError this node has no worker
    * @throws DelayShutdownError the application is closing
    */
@@ -129,49 +128,48 @@ export class Engine implements ProducersEngine {
     });
   }
 
-  /** Ends the worker: the node goes on as one that only schedules. */
+  /** Ends the worker. From then on the node only schedules. */
   async endRun(): Promise<void> {
     this.#isWanted = isManual(this.options);
     if (!isManual(this.options)) await this.#switch?.stop();
   }
 
-  /** Whether a worker runs here, and is not about to end. */
+  /** Whether a worker runs here and is not about to end. */
   get isRunning(): boolean {
     const worker = this.#switch?.worker;
     return worker !== undefined && worker.hasStarted && !worker.isShut;
   }
 
-  /** Where callers' statements can be prepared; undefined when there is no such place. */
+  /** Where callers' statements can be prepared; undefined: nowhere. */
   get callers(): EngineConnections['callers'] {
     return this.#connections?.callers;
   }
 
   /**
-   * A write was committed: this node, or its owner, keeps an eye on it.
-   * @param certain whether it surely stands: a savepoint may have taken it back
+   * A write was committed: arms the delay here, or hints its owner.
+   * @param certain false when a savepoint may have taken the write back
    */
   announce(wake: Wake, written: WrittenAt, certain: boolean): void {
     this.#unserved?.written(wake.name);
     this.#switch?.announcer.announce(wake, written, certain ? 'read' : 'told');
   }
 
-  /** Of a node that runs nothing by itself, once it has started. */
+  /** Set once a node with a `manual` worker has started. */
   get manual(): ManualRuns | undefined {
     return this.#switch?.worker?.manual;
   }
 
-  /** The row of that id is gone. */
   disarm(id: number): void {
     this.#switch?.worker?.queue.disarm(id);
   }
 
-  /** Names or groups are paused, or go on: here at once, and on all nodes that hear it. */
+  /** Names or groups were paused or resumed: applies it here at once, and hints the other nodes. */
   pausesChanged(): void {
     this.#switch?.worker?.nodesChanged();
     void this.#notifier?.nodesChanged();
   }
 
-  /** A key that runs is to run once more. */
+  /** A rerun was requested for a key that runs now. */
   rerunAsked(): void {
     this.#switch?.worker?.reruns.asked();
   }
@@ -182,21 +180,21 @@ export class Engine implements ProducersEngine {
   }
 
   /**
-   * The application begins to close: ends the worker, handlers in flight first. Callers can still write.
+   * Ends the worker, handlers in flight first. Callers can still write.
    * @returns how many attempts were given back unfinished
    */
   close(): Promise<number> {
     return (this.#closing ??= this.#close());
   }
 
-  /** Ends all of it; harmless when nothing was started. */
+  /** Ends everything. Harmless when nothing was started. */
   stop(): Promise<void> {
     return (this.#stopped ??= this.#stop());
   }
 
   async #close(): Promise<number> {
     clearTimeout(this.#hooksTimer);
-    // At once for what runs; what starts is looked after when it has.
+    // A running worker begins to close at once, a starting one after its start.
     const closed = this.#switch?.close();
     const running = this.#switch?.worker?.inFlight.size ?? 0;
     this.events.emit('closing', { node: this.options.nodeName, running });
@@ -214,14 +212,14 @@ export class Engine implements ProducersEngine {
     this.events.emit('stopped', { node: this.options.nodeName, unfinished });
   }
 
-  /** Closed while it starts: what is half there could not be drained. */
+  /** Waits for a start: a half-started engine cannot be drained. */
   async #whenStarted(): Promise<void> {
     if (this.#starting === undefined) return;
     const started = this.#starting.catch(() => {});
     await within(started, STARTS_WITHIN_MS);
   }
 
-  /** In the background: callers go to their own pool meanwhile. */
+  /** In the background: until it is proven, callers use the application's pool. */
   #proveSessions(connections: EngineConnections): void {
     this.#proof = new SessionProof(connections, this.options.schema);
     void this.#proof.answered.then((stay) => {
@@ -229,24 +227,26 @@ export class Engine implements ProducersEngine {
     });
   }
 
-  /** A database that cannot hold all texts is told of once; what it cannot hold is refused, or written in ASCII. */
+  /**
+   * Warns once about an encoding that cannot hold all texts: they are refused, or reduced to ASCII.
+   */
   #lookAtEncodings({ encoding, clientEncoding }: Findings): void {
     const { nodeName } = this.options;
     if (clientEncoding !== 'UTF8') {
       throw new DelayConfigError(
-        `client_encoding is ${clientEncoding} on the sessions of the DataSource, and pg sends UTF8: leave the option out`,
+        `client_encoding is ${clientEncoding} on the sessions of the DataSource, but pg sends UTF8: remove the option`,
       );
     }
     if (encoding === 'UTF8') return;
     if (storableIn(encoding, nodeName) !== nodeName) {
       throw new DelayConfigError(
-        `nodeName: the encoding ${encoding} of this database does not have each of its characters; use ASCII`,
+        `nodeName: the encoding ${encoding} of this database lacks some of its characters; use ASCII`,
       );
     }
     this.events.emit('advice', {
       message:
-        `the encoding of this database is ${encoding}: a payload, key, group or header with a character that it does ` +
-        'not have is refused, and error texts are written without it. A database of encoding UTF8 holds all of them',
+        `the encoding of this database is ${encoding}: a payload, key, group or header with a character that it lacks ` +
+        'is refused, and error texts are written without such characters. A database with encoding UTF8 holds them all',
     });
   }
 
@@ -264,7 +264,7 @@ export class Engine implements ProducersEngine {
     const names = options.worker ? registry.names() : [];
     if (isManual(options)) {
       events.emit('advice', {
-        message: "this node runs nothing by itself: its worker is 'manual', which is for tests",
+        message: "this node runs handlers only when a test asks for it: its worker is 'manual'",
       });
     } else {
       const nodeStore = new NodeStore(connections, options.installation, options.nodeName);
@@ -281,24 +281,24 @@ export class Engine implements ProducersEngine {
   }
 }
 
-/** So long an application may take from the first delay that it schedules to its hooks. */
+/** How long the first scheduled delay may come before the hooks of the application. */
 const HOOKS_WITHIN_MS = 1_000;
 
 const NO_HOOKS =
-  'delays are scheduled here, and no handler runs: the hooks of this application were not called. Call init() or ' +
-  'listen() of the application; startAllMicroservices() alone calls none';
+  'delays are scheduled here, but no handler runs: the hooks of this application were not called. Call init() or ' +
+  'listen() on the application; startAllMicroservices() alone does not call them';
 
 const NOT_INITIALIZED =
-  'the DataSource is not initialized: await its initialize() where it is provided, in an async useFactory say, or in ' +
-  'onModuleInit; TypeOrmModule does so, unless manualInitialization is set';
+  'the DataSource is not initialized: await its initialize() where it is provided (in an async useFactory, for ' +
+  'example) or in onModuleInit; TypeOrmModule does so unless manualInitialization is set';
 
 const notToRun = (worker: false | 'manual'): string =>
   worker === 'manual'
     ? "DelayWorker.run(): the worker of this node is 'manual', so only DelayTesting runs its handlers"
-    : 'DelayWorker.run(): this node has worker: false and runs no handlers; to start its worker by hand, ' +
-      'give the module autorun: false instead';
+    : 'DelayWorker.run(): this node has worker: false and runs no handlers; to start the worker yourself, ' +
+      'set autorun: false instead';
 
-/** Of a schema under test, which a production one does not have. */
+/** Creates the test clock of a schema under test. A production schema has none. */
 async function createClock(
   connections: EngineConnections,
   { installation }: ResolvedOptions,
@@ -309,7 +309,7 @@ async function createClock(
   } catch (error) {
     if (sqlStateOf(error) !== PERMISSION_DENIED) throw error;
     throw new DelayConfigError(
-      `${(error as Error).message}. A node under test makes a clock in the schema ${installation.schema}: run the tests ` +
+      `${(error as Error).message}. A node under test creates a clock in the schema ${installation.schema}: run the tests ` +
         'as the role that owns it',
       { cause: error },
     );

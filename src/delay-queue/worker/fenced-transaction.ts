@@ -12,24 +12,24 @@ import type { Outcome } from './claims.js';
 import { recurringOf, UNREADABLE } from './recurrences.js';
 
 /**
- * How the transactions of attempts ask for READ COMMITTED: not at all, until a session was found that begins
- * with another level. To name the level is a statement more, and nearly all sessions begin with that one.
+ * Whether transactions of attempts name READ COMMITTED: not until a session begins with another
+ * level. Naming it costs one more statement, and nearly all sessions begin with that level.
  */
 export class IsolationLevel {
   #stated: 'READ COMMITTED' | undefined;
 
-  /** What the next transaction names as its level; undefined if it leaves that to its session. */
+  /** The level that the next transaction names; undefined: the session's own. */
   get stated(): 'READ COMMITTED' | undefined {
     return this.#stated;
   }
 
-  /** A session began with another level: from now on each transaction names it. */
+  /** A session began with another level: from now on each transaction names its level. */
   state(): void {
     this.#stated = 'READ COMMITTED';
   }
 }
 
-/** How the rows of a transactional call leave its transaction: removed, or moved on to their next instant. */
+/** How the rows of a transactional call leave it: removed, or moved to their next instant. */
 class Removal {
   readonly #once: readonly Attempt[];
   readonly #recurring: readonly Attempt[];
@@ -44,16 +44,16 @@ class Removal {
   }
 
   /**
-   * It throws when the handler swallowed an SQL error, for then the transaction is aborted and COMMIT would
-   * silently roll back.
+   * Throws when the handler swallowed an SQL error: the transaction is aborted then, and COMMIT
+   * would silently roll back.
    *
-   * @throws DelayLeaseLostError when a row was not this call's any more
+   * @throws DelayLeaseLostError when a row no longer belonged to this call
    */
   async run(runner: Runner): Promise<void> {
     const moved = await this.#goOn(runner);
     const left = new Set([...moved, ...(await this.#complete(runner))]);
     for (const attempt of [...this.#once, ...this.#recurring]) {
-      // It stood where it was: a move to another time was rolled back to a savepoint.
+      // The row was still there: the handler's reschedule was rolled back to a savepoint.
       if (left.has(attempt.id)) attempt.movedOn = false;
       else if (!attempt.movedOn) throw new DelayLeaseLostError();
     }
@@ -61,12 +61,12 @@ class Removal {
 
   async #complete(runner: Runner): Promise<number[]> {
     if (this.#once.length === 0) return [];
-    // Beside others it may not be the last word: what became of those is looked at afterwards.
+    // Without COMMIT when there are recurring rows: these are checked after this statement.
     const beside: Runner = { query: (sql, parameters) => runner.query(sql, parameters) };
     return await this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);
   }
 
-  /** @throws when it is unknown where: then the attempt has failed */
+  /** @throws when the next instant is unknown: the attempt has failed then */
   async #goOn(runner: Runner): Promise<number[]> {
     if (this.#recurring.length === 0) return [];
     const items = this.#recurring.map((attempt) => {
@@ -92,8 +92,8 @@ export interface FencedParts {
 }
 
 /**
- * The transaction of one transactional call: the fence first, the handler in between, the removal of
- * its rows last. Effects on the database happen exactly once, because they commit together with the
+ * The transaction of one transactional call: first the fence, then the handler, last the removal of
+ * its rows. Effects on the database happen exactly once, because they commit together with the
  * removal, and the removal must report every row.
  */
 export class FencedTransaction {
@@ -108,12 +108,12 @@ export class FencedTransaction {
     this.#session = new AttemptSession(this.#runner, parts.engine);
   }
 
-  /** The call was cut: this transaction is not waited for any more. */
+  /** The call was cut and no longer waits for this transaction. */
   cut(): void {
     this.#session.cut();
   }
 
-  /** @param handle is not called unless the transaction holds its rows */
+  /** @param handle called only if the transaction holds its rows */
   async run(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
     try {
       const unbegun = await this.#begin();
@@ -127,14 +127,14 @@ export class FencedTransaction {
     return this.call.leaseEndsAtMs - performance.now();
   }
 
-  /** @returns what became of the call when it could not begin */
+  /** @returns the outcome of a call that could not begin */
   async #begin(): Promise<Outcome | undefined> {
     try {
       await this.#session.connect();
-      // Cut while it waited for a connection: this transaction is not wanted any more.
+      // Cut while it waited for a connection.
       if (this.call.over) return LOST;
       if (await this.#beginFenced()) return undefined;
-      // By its own clock alone: the row may still have its claim, and is then given back.
+      // Over only by this node's clock: the row may still have its claim, which is then given back.
       const isOver = this.#leaseLeftMs <= 0;
       return await this.#rollback(isOver ? unbegun(new DelayLeaseLostError()) : LOST);
     } catch (error) {
@@ -145,10 +145,11 @@ export class FencedTransaction {
   async #work(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
     try {
       const outcome = await this.#guarded(handle);
-      // The application closed its pool, whatever the handler made of that: it may run again.
+      // The application closed its pool. Whatever the handler made of that, the delay may run
+      // again.
       if (this.#session.isTaken) return await this.#rollback({ kind: 'released' });
       if (outcome.kind !== 'completed') return await this.#rollback(outcome);
-      // Cut, and its handler resolved all the same: it has been decided otherwise.
+      // Cut, and the handler resolved anyway: another outcome is decided already.
       if (this.call.over) return await this.#rollback(LOST);
       return await this.#commit();
     } catch (error) {
@@ -167,7 +168,7 @@ export class FencedTransaction {
     this.call.manager = this.#runner.manager;
     const outcome = await handle();
     const { objection, isUsable } = await guard.end(outcome.kind === 'completed');
-    // Whatever it left open, the connection cannot go back to the pool with it.
+    // The handler left something open: the connection cannot go back to the pool.
     if (!isUsable) this.#session.close();
     const hasWorked = objection === undefined || outcome.kind !== 'completed';
     return hasWorked ? outcome : { kind: 'failed', error: objection };
@@ -181,14 +182,14 @@ export class FencedTransaction {
     const fence = await this.#session.begin(stated ?? dataSource.options.isolationLevel, (runner) =>
       store.fence(runner, this.call.attempts, this.#leaseLeftMs),
     );
-    // By what this transaction named: another one may have found out meanwhile.
+    // By the level that this transaction named: another one may have called `state` meanwhile.
     if (!fence.isReadCommitted && stated === undefined) {
       isolation.state();
       await this.#runner.rollbackTransaction();
       return this.#beginFenced();
     }
     this.#session.fenced(fence);
-    // Once more: the answer may have waited longer than the lease, and the session have ended.
+    // Again: the answer may have taken longer than the lease, and the session may have ended.
     if (this.#isTooLate) return false;
     return this.call.keepOnly(new Set(fence.ids));
   }
@@ -197,13 +198,13 @@ export class FencedTransaction {
     return this.call.over || this.#leaseLeftMs <= 0;
   }
 
-  /** In place of TypeORM's COMMIT: the rows are removed by the same text, or shortly before. */
+  /** Replaces TypeORM's COMMIT: the rows are removed in the same round trip, or shortly before. */
   readonly #removeAndCommit = (): Promise<QueryResult> => {
     const removal = new Removal(this.parts.store, this.call);
     return this.#session.commit(
       (runner) => removal.run(runner),
       () => {
-        // Cut meanwhile: it has been decided otherwise.
+        // Cut meanwhile: another outcome is decided already.
         if (this.call.over) throw new DelayLeaseLostError();
         this.call.committing(this.#session.known?.transaction);
       },
@@ -215,9 +216,9 @@ export class FencedTransaction {
       await this.#session.commitBy(() => this.#runner.commitTransaction());
       return { kind: 'completed' };
     } catch (error) {
-      // The server said so: there is no need to look whether it was committed after all.
+      // The server reported the rollback: no need to find out whether it was committed.
       if (isRolledBack(error)) this.call.committing(undefined);
-      // Perhaps COMMIT was never sent: no open transaction may go back to the pool.
+      // COMMIT may never have been sent: no open transaction may go back to the pool.
       return await this.#rollback({ kind: 'failed', error });
     }
   }
@@ -228,7 +229,7 @@ export class FencedTransaction {
         await this.#session.byEngine(() => this.#runner.rollbackTransaction());
       }
     } catch {
-      // The session is gone, and the transaction with it.
+      // The session is gone, and its transaction with it.
     }
     return outcome;
   }

@@ -8,20 +8,20 @@ import { parseDurationMs } from '../config/durations.js';
 import { decoded } from '../config/payload-codec.js';
 import { type Attempt, type Call, extrasOf, outcomeOf } from './call.js';
 
-/** What a handler is called with: its delay, or its delays, and what it may say and use. */
+/** Arguments of a handler: its delay or delays, and its context. */
 export interface HandlerArguments {
   work: Delay | Delay[];
   ctx: DelayContext;
 }
 
-/** @throws DelayCodecError of an encoded payload, since there is no codec */
+/** @throws DelayCodecError for an encoded payload, since there is no codec */
 export function argumentsOf(call: Call): HandlerArguments {
   if (call.handler.batch !== null) return batchArgumentsOf(call, call.attempts.map(plainDelayOf));
   const [first] = call.attempts as [Attempt];
   return { work: plainDelayOf(first), ctx: new Context(call) };
 }
 
-/** @param payloads of those that the handler gets, one at least */
+/** @param payloads for the attempts that reach the handler, at least one */
 export function argumentsWith(
   call: Call,
   payloads: ReadonlyMap<Attempt, unknown>,
@@ -56,7 +56,7 @@ function delayOf({ row, latenessMs }: Attempt, payload: unknown): Delay {
   } as Delay;
 }
 
-/** A class, because a getter in an object literal is made anew for each. */
+/** A class: a getter in an object literal would be created for each call. */
 class Context implements DelayContext {
   readonly #call: Call;
   readonly manager: EntityManager | undefined;
@@ -66,7 +66,7 @@ class Context implements DelayContext {
     this.manager = call.manager;
   }
 
-  /** An AbortController is made only for handlers that look at it. */
+  /** An AbortController is created only for handlers that read it. */
   get signal(): AbortSignal {
     return this.#call.signal;
   }
@@ -75,7 +75,7 @@ class Context implements DelayContext {
 function batchContextOf(call: Call): DelayBatchContext & { manager: EntityManager | undefined } {
   const fail = (delay: Delay, error: unknown): void => {
     if (call.over) {
-      throw new DelayInvalidError('delay', 'the batch is over: nothing can be said of it any more');
+      throw new DelayInvalidError('delay', 'the batch is over: its outcome is decided');
     }
     if (!call.say(idOf(delay), outcomeOf(error, call.stopping))) {
       throw new DelayInvalidError('delay', `must be one of the batch, not ${shown(delay)}`);

@@ -8,21 +8,20 @@ import type { TimerQueue } from './timer-queue.js';
 /** Rows of one statement. */
 const BATCH_MAX = 1_000;
 
-/** Hints that wait for a look; of what comes beyond that, a load knows. */
+/** Hints that wait for a read. A load finds what comes beyond that. */
 const WAITING_MAX = 10_000;
 
-/** Between two looks. */
+/** Pause between two reads. */
 const PAUSE_MS = 10;
 
 interface Asked {
   id: number;
-  /** A node could not read it: it is anyone's. */
+  /** A node could not read its payload: any node may run it. */
   refused: boolean;
 }
 
 /**
- * Reads the rows of delays of which a hint could not tell everything: those with a group, for everyone who may connect
- * hears a hint.
+ * Reads the rows of delays with a group: hints do not carry groups, as any login can read hints.
  */
 export class HintedRows {
   readonly #size = new StatementSize(BATCH_MAX);

@@ -9,11 +9,11 @@ import type { HeldClaim, InFlight } from './claims.js';
 const BATCH_MAX = 1_000;
 
 /**
- * Renews the leases of plain handlers that take long, and tells those whose lease is lost. A
+ * Renews the leases of plain handlers that run long, and ends attempts whose lease is lost. A
  * transactional attempt is not renewed: its fence holds the row, and a paused one must let go.
  *
- * Attempts that are over but not written down are renewed too: while the database refuses the
- * writing, on a full disk say, a handler that succeeded must not run again with every lease.
+ * Attempts that are over but not written yet are renewed too: while the database refuses writes, on
+ * a full disk for example, a handler that succeeded must not run again with every lease.
  */
 export class LeaseKeeper {
   readonly #task: RecurringTask;
@@ -35,7 +35,7 @@ export class LeaseKeeper {
 
   start(): void {
     this.#task.start(this.#everyMs);
-    // Beside the renewals: one without an answer takes longer than a lease.
+    // Not part of the renewals: one without an answer takes longer than a lease.
     this.#watch = setInterval(() => this.#loseExpired(), this.#everyMs);
   }
 
@@ -44,15 +44,14 @@ export class LeaseKeeper {
     return this.#task.stop();
   }
 
-  /** Often enough for one renewal to fail and the next to come in time. */
+  /** Often enough for one renewal to fail and the next to be in time. */
   get #everyMs(): number {
     return this.leaseMs / 4;
   }
 
   async #keep(): Promise<number> {
     const now = performance.now();
-    // A lease is renewed once half of it is gone: short attempts cost no statement.
-    // Those whose leases end first come first.
+    // Renewed once half of a lease is gone, so short attempts cost no statement. The oldest first.
     const old = [...this.#plain(), ...this.unwritten.all()]
       .filter((attempt) => attempt.leaseEndsAtMs - now < this.leaseMs / 2)
       .toSorted((a, b) => a.leaseEndsAtMs - b.leaseEndsAtMs);
@@ -72,14 +71,14 @@ export class LeaseKeeper {
     const rows = await this.store.lookAt(missing.map((attempt) => attempt.id));
     const epochs = new Map(rows.map((row) => [row.id, row.epoch]));
     for (const attempt of missing) {
-      // Locked by another session: its lease still counts, and the next turn tries again. A row that the
-      // handler itself moved on needs no lease any more.
+      // Locked by another session: the lease still holds, and the next run tries again. A row that
+      // the handler itself moved on needs no lease.
       if (epochs.get(attempt.id) !== attempt.epoch && !attempt.movedOn)
         attempt.holder.lose(attempt);
     }
   }
 
-  /** By this node's own reckoning, which begins earlier than the database's. */
+  /** By this node's clock, on which a lease begins earlier than on the database's. */
   #loseExpired(): void {
     const now = performance.now();
     for (const attempt of this.#plain()) {

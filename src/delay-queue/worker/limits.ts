@@ -8,12 +8,13 @@ import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/whee
 import type { Entry } from './entry.js';
 
 /**
- * When nothing was heard for so long, a claim looks whether there is a place again: its holder died, or the hint
- * was lost.
+ * A claim checks again for a slot after this long: its holder may have died, or the hint got lost.
  */
 const LOOK_AGAIN_MS = 2_000;
 
-/** Of more limits it forgets the oldest: who waits for one of these asks once more, and is told again. */
+/**
+ * Beyond this many, the oldest limit is forgotten: the next claim that meets it learns of it again.
+ */
 const BLOCKS_MAX = 200_000;
 
 interface Block {
@@ -21,13 +22,13 @@ interface Block {
   /** '' is the whole name. */
   group: string;
   untilMs: number;
-  /** It ends when a running one does, not by its time alone. */
+  /** Ends when a running attempt does, not only by time. */
   isFull: boolean;
 }
 
 type KnownBlock = Block & { end?: Deadline | undefined; numbered?: string };
 
-/** Whether a limit holds an entry back: that of its name, or that of its group alone. */
+/** Which limit throttles an entry: that of its name, or only that of its group. */
 type HeldBy = 'name' | 'group' | undefined;
 
 /** What throttles report. */
@@ -39,20 +40,23 @@ export interface ThrottlePort {
 }
 
 /**
- * Limits that had no place left at the last claim. What they hold back stays in the ready queue, and is not asked for
- * again until a place may be free. Nothing here looks at each of them: there may be one for each of many thousand tenants.
+ * Limits that had no slot left at the last claim. Throttled entries stay in the ready queue and are
+ * not claimed again until a slot may be free. No delay that runs costs an iteration over the
+ * limits: each of many thousand tenants may have one.
  */
 export class Throttles {
   #isAsking = false;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #blocks = new Map<string, KnownBlock>();
   readonly #ends: Deadlines;
-  /** Limits of which an attempt was over while a claim was on its way, which may not have seen that. */
+  /**
+   * Limits of which an attempt ended while a claim was on its way, which may not have seen that.
+   */
   readonly #freed = new Set<string>();
-  /** The blocks of groups, by name and number of the group: other nodes tell of no group by its text. */
+  /** Throttled groups by name and number of the group: hints of other nodes carry no group text. */
   readonly #numbered = new Map<string, Set<string>>();
 
-  /** @param nowMs milliseconds of a clock by which rates are filled */
+  /** @param nowMs clock by which rates refill, in milliseconds */
   constructor(
     wheel: WheelService,
     private readonly to: ThrottlePort,
@@ -65,18 +69,17 @@ export class Throttles {
     this.#ends.close();
   }
 
-  /** A claim is on its way that will tell: two at once would take what is due of a group out of its order. */
+  /** A claim that reports limits is on its way; a second one would take a group out of order. */
   ask(): void {
     this.#isAsking = true;
     this.#freed.clear();
   }
 
-  /** Its answer is there, or does not come. */
   answered(): void {
     this.#isAsking = false;
   }
 
-  /** What a claim has said of the limits that it met. */
+  /** Takes over what a claim reported of the limits that it met. */
   learn(left: readonly LimitLeft[]): void {
     const nowMs = this.nowMs();
     for (const { name, group, places, waitMs } of left) {
@@ -89,20 +92,20 @@ export class Throttles {
     }
   }
 
-  /** Forgets what was learnt: the database's clock has jumped. */
+  /** Forgets all of it: the database's clock has jumped. */
   clear(): void {
     for (const key of this.#blocks.keys()) this.#end(key);
     this.to.vacant();
   }
 
-  /** An attempt of that name and group is over, here or elsewhere. */
+  /** An attempt of that name and group has ended, here or elsewhere. */
   freed(name: string, group: string | null): void {
     this.#free(groupText(name, ''));
     if (group !== null) this.#free(groupText(name, group));
     this.to.vacant();
   }
 
-  /** The same of an attempt elsewhere, of whose group only the number is known. */
+  /** The same for an attempt on another node, of whose group only the number is known. */
   freedElsewhere(name: string, number: number | null): void {
     this.#free(groupText(name, ''));
     if (number !== null) {
@@ -122,8 +125,7 @@ export class Throttles {
   }
 
   /**
-   * In how many milliseconds the first of them may be over; Infinity: there is none. It looks at each: for a node that
-   * runs nothing by itself.
+   * Milliseconds until the first limit may end; Infinity: none. Iterates over all: for `manual`.
    */
   leftMs(): number {
     let firstMs = Infinity;
@@ -134,7 +136,7 @@ export class Throttles {
   #begin(block: KnownBlock): void {
     const key = groupText(block.name, block.group);
     this.#blocks.get(key)?.end?.off();
-    // Anew, so that it is the youngest.
+    // Inserted anew, as the youngest.
     this.#forget(key);
     this.#blocks.set(key, block);
     this.#number(key, block);
@@ -155,7 +157,7 @@ export class Throttles {
     this.to.throttleEnded(block);
   }
 
-  /** A stranger can tell of any number of groups. */
+  /** Bounded: any login can send hints of any number of groups. */
   #seeFreed(key: string): void {
     if (this.#isAsking && this.#freed.size < BLOCKS_MAX) this.#freed.add(key);
   }
@@ -187,23 +189,25 @@ export class Throttles {
   }
 }
 
-/** No name begins like that, so it stands apart from each {@link groupText}. */
+/** No name begins with `#`, so this differs from every {@link groupText}. */
 const numberText = (name: string, number: number): string => `#${number} ${name}`;
 
 const numbered = (name: string, group: string): string => numberText(name, groupNumber(group));
 
-/** Handlers of one name that outlived their timeout and still run, at most, before it rests. */
+/** Overrunning handlers of one name (past their timeout and still running) until it cools down. */
 const LINGERING_MAX = 1_000;
 
-/** A name that rested is worth another word only after it was well again: it may rest with every timeout. */
+/** Few enough to report the next cool-down: a name may cool down with every timeout. */
 const WELL_AGAIN = LINGERING_MAX / 2;
 
-/** What one wheel can hold: a process with so many handlers in flight has run out of memory before. */
+/**
+ * Capacity of one wheel. A process with so many handlers in flight has run out of memory before.
+ */
 const IN_ALL_MAX = 2 ** 24;
 
 /**
- * How many calls may run: a number per name, and one for all transactional handlers together, because each
- * of them holds a connection of the application's pool.
+ * How many calls may run: a number per name, and one for all transactional handlers together,
+ * because each of these holds a connection of the application's pool.
  */
 export class ConcurrencyLimits {
   readonly #taken = new Map<string, number>();
@@ -218,19 +222,19 @@ export class ConcurrencyLimits {
     private readonly onVacant: () => void,
   ) {}
 
-  /** Of all names together: calls that may be in flight. */
+  /** Calls that may be in flight, of all names together. */
   get inAll(): number {
     let inAll = 0;
     for (const { concurrency } of this.registry.all()) inAll += concurrency;
     return Math.min(IN_ALL_MAX, Math.max(1, inAll));
   }
 
-  /** The limits of the name on all nodes together. */
+  /** Limits of the name across all nodes. */
   acrossNodes(name: string): HandlerLimits | null {
     return this.registry.get(name)?.limits ?? null;
   }
 
-  /** Begins a call of that name, if it may. */
+  /** Takes a slot for a call of that name, if one is free. */
   acquire(name: string): boolean {
     const handler = this.registry.get(name);
     if (handler === undefined || this.lingering(name) >= LINGERING_MAX) return false;
@@ -249,7 +253,7 @@ export class ConcurrencyLimits {
     if (this.registry.get(name)?.transactional) this.#transactional -= 1;
   }
 
-  /** A handler still runs although its attempt is over. @returns how many of that name do */
+  /** Counts a handler that runs although its attempt is over. @returns how many of that name do */
   linger(name: string): number {
     const count = this.lingering(name) + 1;
     this.#lingering.set(name, count);
@@ -273,54 +277,54 @@ export class ConcurrencyLimits {
 }
 
 const restOf = (name: string, lingering: number): string =>
-  `${name} rests on this node: ${lingering} of its handlers outlived their timeout and still run; ` +
-  'it goes on as they end (a handler should end when ctx.signal aborts)';
+  `${name} cools down on this node: ${lingering} of its handlers overran their timeout and still run; ` +
+  'it continues as they end (a handler should end when ctx.signal aborts)';
 
-/** Of its lease, a claim that takes longer is too large: what it brings has to run within the rest. */
+/** A claim that takes more than this share of a lease is too large: its delays run in the rest. */
 const LEASE_SHARE = 1 / 6;
 
-/** A statement is slow from then on, however long the leases are. */
+/** A claim that takes longer is slow, however long the leases are. */
 const SLOW_MS_MAX = 5_000;
 
 interface NameSize {
   size: StatementSize;
-  /** It was in a claim that failed, perhaps because of another name. */
+  /** Was part of a failed claim, perhaps because of another name. */
   hasFailed: boolean;
 }
 
 /**
- * How many of a name one claim asks for. A name whose claims failed, or were slow, is claimed by itself and in smaller
- * numbers, so that its large payloads, or the slow trigger of its rows, shrink no other name's claims. One such claim is on its
- * way at a time: the other place is for names that are well.
+ * How many delays of a name one claim asks for. A name whose claims failed or were slow is claimed
+ * apart and in smaller numbers. So its large payloads, or a slow trigger on its rows, shrink no
+ * other name's claims. One such claim is on its way at a time; the other slot is for healthy names.
  *
- * What failed together is halved until one delay stands alone: whichever half is well runs.
+ * A claim that failed is halved until one delay stands alone, so that its healthy part runs.
  */
 export class ClaimSizes {
   readonly #names = new Map<string, NameSize>();
   #isApartOnItsWay = false;
 
-  /** @param max of one claim, at most */
+  /** @param max largest claim */
   constructor(
     private readonly max: number,
     private readonly leaseMsOf: (name: string) => number,
   ) {}
 
-  /** Whether that entry is claimed with others of its name alone. */
+  /** Whether that entry is claimed only with others of its name. */
   isApart({ name, claimedWithin }: Entry): boolean {
     return claimedWithin !== undefined || this.#names.has(name);
   }
 
-  /** Whether a claim of a name by itself may begin now. */
+  /** Whether a claim of a single name may begin now. */
   get mayClaimApart(): boolean {
     return !this.#isApartOnItsWay;
   }
 
-  /** How many one claim may ask for that asks for this entry. */
+  /** The largest claim that may include this entry. */
   mostWith({ name, claimedWithin = Infinity }: Entry): number {
     return Math.min(this.#names.get(name)?.size.now ?? this.max, claimedWithin);
   }
 
-  /** A claim of these is about to be sent. @returns to be called when it has ended */
+  /** A claim of these is about to be sent. @returns a function to call when it has ended */
   begin(entries: readonly Entry[]): () => void {
     const [first] = entries;
     if (first === undefined || !this.isApart(first)) return () => {};
@@ -343,7 +347,7 @@ export class ClaimSizes {
     if (known.size.isWhole) this.#names.delete(name);
   }
 
-  /** Too much for one claim, or one of them is refused. */
+  /** The claim was too large, or one of its delays was refused. */
   failed(entries: readonly Entry[]): void {
     const half = Math.max(1, Math.floor(entries.length / 2));
     for (const entry of entries) entry.claimedWithin = half;

@@ -7,7 +7,7 @@ import { isStatic } from '../handlers/enhanced-method.js';
 import type { Duty } from '../tasks/trouble.js';
 import { isManual } from './manual-runs.js';
 
-/** What `SchedulerRegistry` has that is used here. */
+/** The part of `SchedulerRegistry` that is used here. */
 interface Registry {
   addInterval(name: string, interval: NodeJS.Timeout): void;
   getInterval(name: string): unknown;
@@ -22,15 +22,16 @@ interface Entry {
   interval: NodeJS.Timeout;
 }
 
-/** What a worker does over and over, as long as it lives. */
+/** The background tasks of a worker. */
 export const tasksOf = (options: Pick<ResolvedOptions, 'worker'>): readonly Duty[] =>
   isManual(options) ? ['load', 'renew'] : ['load', 'sweep', 'renew', 'prune'];
 
 /**
- * Shows the engine's recurring tasks in the `SchedulerRegistry` of @nestjs/schedule, if the application has one: `delay-queue:sweep`
- * among its intervals, say. It is found by its name, since the application may not have that package. What stands there is an
- * interval that was cleared: the orchestrator of that package clears all intervals when the application closes, while
- * handlers still run, and a lease has to be renewed for as long as they do.
+ * Lists the engine's background tasks in the `SchedulerRegistry` of @nestjs/schedule, if the
+ * application has one: as intervals such as `delay-queue:sweep`. The registry is found by its class
+ * name, since the application may not have that package. The listed intervals are cleared ones: the
+ * package clears all intervals when the application closes, while handlers still run and need their
+ * leases renewed.
  */
 @Injectable()
 export class ListedTasks {
@@ -41,20 +42,20 @@ export class ListedTasks {
     private readonly events: DelayEvents,
   ) {}
 
-  /** A name that is taken stays what it is: the application hears of it by `advice`. */
+  /** A name that is taken is left alone, and reported by `advice`. */
   add(duties: readonly Duty[]): void {
     for (const registry of this.#registries()) {
       for (const duty of duties) this.#add(registry, `delay-queue:${duty}`);
     }
   }
 
-  /** But for what the application has put in the place of an entry. */
+  /** Removes its entries, except those that the application has replaced. */
   remove(): void {
     for (const { registry, name, interval } of this.#entries.splice(0)) {
       try {
         if (registry.getInterval(name) === interval) registry.deleteInterval(name);
       } catch {
-        // It throws for an entry that is gone: the application has deleted it.
+        // The application has deleted the entry.
       }
     }
   }
@@ -66,7 +67,7 @@ export class ListedTasks {
       this.#entries.push({ registry, name, interval });
     } catch (error) {
       this.events.emit('advice', {
-        message: `SchedulerRegistry does not list ${name}, which runs all the same: ${describeError(error)}`,
+        message: `SchedulerRegistry does not list ${name}, which runs anyway: ${describeError(error)}`,
       });
     }
   }
@@ -84,13 +85,13 @@ export class ListedTasks {
   }
 }
 
-/** An application may have a class of that name which is something else. */
+/** An application may have another class of that name. */
 const isRegistry = (value: unknown): value is Registry =>
   typeof value === 'object' &&
   value !== null &&
   METHODS.every((method) => typeof Reflect.get(value, method) === 'function');
 
-/** To `clearInterval` it is one like any other. */
+/** `clearInterval` takes it as any other. */
 function clearedInterval(): NodeJS.Timeout {
   const interval = setInterval(() => {}, 1_000);
   clearInterval(interval);

@@ -10,10 +10,10 @@ import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 import type { TimerQueue } from './timer-queue.js';
 
-/** Rows of one statement; more than a few thousand would hold up the event loop while parsed. */
+/** Rows of one statement. Parsing more than a few thousand would block the event loop. */
 const PAGE_MAX = 5_000;
 
-/** A row may be committed this long after its wake and still be found by the next load. */
+/** How long after its wake a row may be committed and still be found by the next load. */
 const GRACE_MS = 5_000;
 
 const NO_SHARES: Shares = { names: [], counts: [], ranks: [], byGroup: [], leftOut: [] };
@@ -23,32 +23,32 @@ interface LoaderLimits {
   loadEveryMs: number;
 }
 
-/** What the others see of this node. */
+/** What other nodes see of this one. */
 interface Presence {
-  /** The session by which this node holds its presence lock. */
+  /** The session that holds this node's presence lock. */
   readonly presentSession: object | undefined;
-  /** Looks after that session, beside a load. */
+  /** Checks on that session, beside a load. */
   ask(): Promise<void>;
-  /** Its lock is not held where the load was answered. */
+  /** Where the load was answered, that session does not hold the lock. */
   missed(session: object): void;
 }
 
 /**
- * The read-ahead of the near future, with this node's heartbeat in the same statement. It begins at
- * the low-water mark, a little before the previous load: the head of the index, where the dead
- * entries of everything that fired lie, is not walked again and again. What the mark passes over is
- * the scanner's.
+ * Reads ahead the near future, with this node's heartbeat in the same statement. Reading begins at
+ * the low-water mark, a little before the previous load. So the head of the index, with the dead
+ * entries of everything that fired, is not read again and again. The scanner finds what the mark
+ * passes over.
  */
 export class Loader {
   readonly #task: RecurringTask;
-  /** Tells this process from all others, whatever their names. */
+  /** Tells this process from all others, whatever their node names. */
   readonly #instance = randomUUID();
   readonly #nameWatch: NameWatch;
   #loadEveryMs: number;
   readonly #size = new StatementSize(PAGE_MAX);
   #onlyBeats = false;
   #markMs = 0;
-  /** A node came or went, as a hint says: who is there is asked before what is there. */
+  /** A hint says that a node came or left: the nodes are read before any rows. */
   #asksWhoIsThere = false;
   /** Until the next load, which is far away unless something comes up. */
   #isAsleep = false;
@@ -68,20 +68,22 @@ export class Loader {
     this.#task = new RecurringTask(() => this.#load(), new Trouble(events, 'load'));
   }
 
-  /** Registers this node, learns of the others, and reads the clock for the first time. */
+  /** Registers this node, reads the other nodes, and reads the clock for the first time. */
   async join(): Promise<void> {
     const { nowMs, nodes, pauses } = await this.#whoIsThere();
     this.#markMs = nowMs - GRACE_MS;
     this.nodes.update(nodes, pauses);
   }
 
-  /** More often than configured, when no hint will tell of what is new. */
+  /** Loads more often than configured, because no hints of new delays arrive. */
   loadEvery(ms: number): void {
     this.#loadEveryMs = ms;
     this.#task.runNow();
   }
 
-  /** Before it joins: says that this node is there, for no name, and reads nothing. */
+  /**
+   * To be called before it joins. The node then sends heartbeats, serves no name and reads no rows.
+   */
   onlyBeat(): void {
     this.#onlyBeats = true;
   }
@@ -95,7 +97,7 @@ export class Loader {
     this.#task.runNow();
   }
 
-  /** Loads now, what is this node's by then: another came or went, or something is paused or goes on. */
+  /** Loads now, with its present share: a node came or left, or something was paused or resumed. */
   nodesChanged(): void {
     this.idle.disturb();
     this.#asksWhoIsThere = true;
@@ -123,7 +125,7 @@ export class Loader {
       const page = await this.#size.runOrShrink(limit, () => this.#page(from, limit));
       if (page === undefined) return 0;
       nextMarkMs ??= page.nowMs - GRACE_MS;
-      // Read with the old shares: once more, with the new ones.
+      // Read with the old shares: reads again, with the new ones.
       if (this.nodes.update(page.nodes, page.pauses)) return 0;
       pauseEndsInMs = firstEnd(page);
       const room = page.wakes.every((wake) => this.queue.offer(wake, 'read'));
@@ -136,8 +138,8 @@ export class Loader {
   }
 
   /**
-   * When nothing has come up since the last load: for how long there is nothing to do, for any node.
-   * @returns undefined: there is, or may be
+   * If nothing has come up since the last load, finds out for how long no node has anything to do.
+   * @returns undefined: there is something to do, or may be
    */
   async #goIdle(pauseEndsInMs: number): Promise<number | undefined> {
     const { idle, queue } = this;
@@ -155,11 +157,11 @@ export class Loader {
     void idle.over.next.then(() => {
       if (this.#isAsleep) this.#task.runNow();
     });
-    // Of the answer's time, some has passed: all of it, when the process was paused meanwhile.
+    // Part of that time has passed; all of it if the process was paused meanwhile.
     return Math.max(0, idleMs - tookMs);
   }
 
-  /** Who is there, and this node among them: a page without rows. */
+  /** The other nodes, with this one registered: a page without rows. */
   #whoIsThere(): Promise<LoadedPage> {
     return this.#page({ wakeMs: this.#markMs, id: 0 }, 0);
   }

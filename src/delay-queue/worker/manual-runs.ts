@@ -15,8 +15,9 @@ import type { Loop } from './loop.js';
 import type { Reruns } from './reruns.js';
 
 /**
- * The clock of a node that runs nothing by itself: the one that its statements read (docs/adr/0030). It moves by what a
- * test says alone, and stands while handlers run. What statements tell of it in passing is not news.
+ * The clock of a node with a `manual` worker, which its statements read (docs/adr/0030). Only a
+ * test moves it, and it stands while handlers run. Readings that come with the answers of
+ * statements are ignored.
  */
 export class TestClock extends DatabaseClock {
   #state: Omit<TestClockState, 'databaseMs'> = { standsMs: null, isSet: false, aheadMs: 0 };
@@ -32,7 +33,7 @@ export class TestClock extends DatabaseClock {
     return this.#state.standsMs ?? super.nowMs() + this.#state.aheadMs;
   }
 
-  /** It stands while handlers run. */
+  /** The clock stands while handlers run. */
   override afterReading(
     readMs: number,
     heardAtMs: number,
@@ -45,12 +46,12 @@ export class TestClock extends DatabaseClock {
     return performance.now() + (databaseMs - this.nowMs());
   }
 
-  /** A test has said where it stands. */
+  /** A test has set the clock. */
   get isSet(): boolean {
     return this.#state.isSet;
   }
 
-  /** Learns where it is: a test may have emptied the schema, another application may have moved it. */
+  /** Reads where the clock is: a test may have emptied the schema, another application moved it. */
   async read(): Promise<void> {
     const askedAtMs = performance.now();
     const { databaseMs, ...state } = await this.store.read();
@@ -65,14 +66,14 @@ export class TestClock extends DatabaseClock {
     this.#tell();
   }
 
-  /** It goes on from where it stands. */
+  /** The clock goes on from where it stands. */
   async flow(): Promise<void> {
     await this.store.flow(this.nowMs());
     await this.read();
     this.#tell();
   }
 
-  /** Removes all there is. The clock is the database's then, or stands at that instant. */
+  /** Removes all data. The clock is then the database's, or stands at that instant. */
   async wipe(atMs: number | undefined): Promise<void> {
     await this.store.wipe();
     if (atMs !== undefined) return this.stand(atMs, true);
@@ -81,8 +82,8 @@ export class TestClock extends DatabaseClock {
   }
 
   /**
-   * @param follower hears where it is whenever it was moved, before anything runs by it
-   * @returns ends that
+   * @param follower called with the time whenever the clock was moved, before anything runs by it
+   * @returns removes the follower
    */
   follow(follower: (nowMs: number) => void): () => void {
     this.#followers.add(follower);
@@ -95,13 +96,15 @@ export class TestClock extends DatabaseClock {
   }
 }
 
-/** After so long what is left to do is counted again. */
+/** How often the remaining work is counted again. */
 const COUNTED_EVERY_MS = 1_000;
 
-/** For so long a transaction may hold what is due: less than the runners of tests wait for a test. */
+/** How long a transaction may hold what is due: less than a test runner waits for a test. */
 const LOCKED_MAX_MS = 3_000;
 
-/** Who may be claimed is so in the next turn of the event loop: what waits for longer waits for something. */
+/**
+ * What may be claimed is claimed in the next turn of the event loop. The rest waits for something.
+ */
 const TURN_MS = 20;
 
 export const isManual = ({ worker }: Pick<ResolvedOptions, 'worker'>): boolean =>
@@ -119,10 +122,7 @@ interface Parts {
   reruns: Reruns;
 }
 
-/**
- * The door to a node that runs nothing by itself. Its queue is shut but for what is handed in here; from there on a
- * delay goes the way of all delays.
- */
+/** Entrance to a node with a `manual` worker: its timer queue takes only what is handed in here. */
 export class ManualRuns {
   #isOver = false;
 
@@ -137,15 +137,16 @@ export class ManualRuns {
   }
 
   /**
-   * Runs these, and resolves when nothing is left to do for them here: each was written down, or is gone, or is paused,
-   * or a limit holds it back.
+   * Runs these, and resolves when nothing is left to do for them here: each is written, gone,
+   * paused or throttled.
    *
-   * @returns in how many milliseconds a limit lets the next begin; Infinity: none holds anything back
-   * @throws DelayShutdownError when the application closes, DelayUnstableError when a transaction holds one for too long
+   * @returns in how many milliseconds a limit lets the next begin; Infinity: nothing is throttled
+   * @throws DelayShutdownError when the application closes
+   * @throws DelayUnstableError when a transaction holds one for too long
    */
   async run(wakes: readonly Wake[]): Promise<number> {
     const { loader, queue, throttles } = this.parts;
-    // What was known of pauses and limits is of another time of the test's clock.
+    // Known pauses and limits belong to another time of the test's clock.
     if (!this.#isOver) await loader.join();
     throttles.clear();
     if (!this.#isOver) {
@@ -159,7 +160,7 @@ export class ManualRuns {
       if (this.#isWorking) workedAtMs = performance.now();
       await this.#idle();
       if (!this.#isBusy && !queue.isEmpty) heldMs = throttles.leftMs();
-      // A row is held, and a test that waits for itself would wait for ever.
+      // A row is held. A test that waits for itself would wait forever.
       if (performance.now() - workedAtMs > LOCKED_MAX_MS) break;
     }
     if (this.#isOver) throw new DelayShutdownError();
@@ -170,13 +171,13 @@ export class ManualRuns {
     return heldMs;
   }
 
-  /** What came while its key ran becomes the delay of its key. */
+  /** Turns what was requested while its key ran into the delay of that key. */
   async placeReruns(): Promise<void> {
     await this.parts.reruns.pass();
   }
 
   /**
-   * Removes all there is; what the code declares to recur stands anew.
+   * Removes all data, and declares again what recurs.
    * @param atMs where the clock stands then; undefined: it is the database's
    */
   async clear(atMs: number | undefined): Promise<void> {
@@ -185,7 +186,6 @@ export class ManualRuns {
     await declarations.sayAgain();
   }
 
-  /** The application is closing. */
   end(): void {
     this.#isOver = true;
   }
@@ -202,7 +202,7 @@ export class ManualRuns {
     return this.parts.inFlight.size > 0 || this.parts.completer.size > 0;
   }
 
-  /** In the order in which a delay goes. */
+  /** In the order in which a delay passes. */
   async #idle(): Promise<void> {
     const { queue, loop, inFlight, completer } = this.parts;
     await within(queue.whenEmpty(), TURN_MS);

@@ -6,9 +6,9 @@ import { DelayAroundError, DelayLeaseLostError } from '../api/errors.js';
 import type { Call } from './call.js';
 
 /**
- * Calls the handler through everything that surrounds it.
+ * Calls the handler through its middleware.
  *
- * @param work what the handler gets
+ * @param work argument of the handler: its delay, or its delays
  * @param handle calls the handler
  */
 export function surrounded(
@@ -36,7 +36,7 @@ async function layer(
   await inside.lookedAt();
 }
 
-/** What an `around` surrounds. It runs once, and the attempt does not end before it. */
+/** What one `around` wraps. It runs once, and the attempt does not end before it. */
 class Once {
   #running: Running | undefined;
   #isOver = false;
@@ -46,35 +46,35 @@ class Once {
     private readonly run: () => Promise<void>,
   ) {}
 
-  /** Throws, and does not reject: a promise that is not awaited would end the process. */
+  /** Throws instead of rejecting: an unhandled rejection would end the process. */
   readonly next = (): Promise<void> => {
     if (this.#running !== undefined) {
       throw new DelayAroundError('around called next() twice; the handler ran once');
     }
-    // Cut by its timeout, say: the delay may run elsewhere by now.
+    // The call was cut, by its timeout for example: the delay may run elsewhere already.
     if (this.call.over || this.#isOver) {
       this.call.signal.throwIfAborted();
-      throw new DelayAroundError('around called next() after the end; nothing was called');
+      throw new DelayAroundError('around called next() after the end; the handler did not run');
     }
-    // This process stood still: others have the row by now, and this one is about to hear of it.
+    // The process stood still past the lease: another node may have the row.
     if (this.call.leaseEndsAtMs <= performance.now()) throw new DelayLeaseLostError();
     this.#running = Running.from(this.run);
     return this.#running;
   };
 
-  /** The `around` has thrown: no other attempt begins beside what still runs inside. */
+  /** The `around` threw: no other attempt begins while what it wraps still runs. */
   async over(): Promise<void> {
     this.#isOver = true;
     await this.#running?.ended;
   }
 
-  /** @throws what the `around` never got to see */
+  /** @throws what the `around` did not see */
   async lookedAt(): Promise<void> {
     const running = this.#running;
     if (running === undefined) {
       this.#isOver = true;
       throw new DelayAroundError(
-        'around ended without a call of next(), so the handler was not called; ' +
+        'around ended without calling next(), so the handler did not run; ' +
           'to skip it on purpose, throw DiscardDelay or PostponeDelay',
       );
     }
@@ -84,7 +84,7 @@ class Once {
   }
 }
 
-/** Knows whether it is awaited: the error of one that is not must not get lost. */
+/** A promise that knows whether it is awaited: an error must not get lost unseen. */
 class Running extends Promise<void> {
   isAwaited!: boolean;
   isOver!: boolean;
@@ -104,7 +104,7 @@ class Running extends Promise<void> {
     return running;
   }
 
-  /** What `then` answers is an ordinary promise. */
+  /** `then` returns an ordinary promise. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }

@@ -4,36 +4,36 @@ import { StatementSize } from '../store/statement-size.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 
-/** What one statement deletes at most, and the pause between two while there is more. */
+/** What one statement deletes at most, and the pause before the next while there is more. */
 const BATCH_MAX = 5_000;
 const PAUSE_MS = 200;
 
-/** How often history is looked through when nothing is left to do. */
+/** How often history is checked when nothing is left to delete. */
 const HISTORY_EVERY_MS = 60_000;
 
-/** Nodes not seen for a day leave no trace, however they ended; there are never many. */
+/** Nodes not seen for a day are removed, however they ended. There are never many. */
 const NODES_AFTER_MS = 24 * 60 * 60 * 1_000;
-/** A pause that is over counts for nothing. */
+/** A pause that is over has no effect. */
 const PAUSES_AFTER_MS = NODES_AFTER_MS;
-/** Longer than any rate looks back: a limit that is met again begins full. */
+/** Longer than any rate looks back: a limit that is used again begins full. */
 const QUOTAS_AFTER_MS = 2 * NODES_AFTER_MS;
-/** An attempt that runs is told within seconds; of one that a paused process holds the lease is over by then. */
+/** A running attempt is aborted within seconds; that of a paused process is over by then, too. */
 const ABORTS_AFTER_MS = 60 * 60 * 1_000;
-/** Where history was switched off, its lines go when the last one is so old. */
+/** Where history was switched off, its rows are removed once the last one is this old. */
 const ABANDONED_AFTER_MS = NODES_AFTER_MS;
 const RARELY_EVERY_MS = 60 * 60 * 1_000;
 
-/** A node looks for the first time within this time of its start, if it does not do so more often. */
+/** The first check comes within this time of the start, or sooner if checks are more frequent. */
 const FIRST_WITHIN_MS = 60_000;
 
-/** Deletes what is old in small batches: no long lock, no partition to be missing. */
+/** Deletes old rows in small batches: no long lock, and no partition that could be missing. */
 export class Pruner {
   readonly #task: RecurringTask;
   readonly #size = new StatementSize(BATCH_MAX);
 
   /**
-   * @param prune deletes up to that many rows, and answers how many it did
-   * @param everyMs how often it looks when nothing is left to do
+   * @param prune deletes up to `limit` rows, returns how many
+   * @param everyMs pause when nothing is left to delete
    */
   constructor(
     private readonly prune: (limit: number) => Promise<number>,
@@ -61,7 +61,9 @@ export class Pruner {
   }
 }
 
-/** @param historyKeepMs how long what ended is kept; `null`: this node keeps no history, and what is left of one goes */
+/**
+ * @param historyKeepMs how long history is kept; null: this node keeps none, and removes old rows
+ */
 export function prunersOf(
   store: NodeStore,
   historyKeepMs: number | null,

@@ -8,7 +8,7 @@ import type { Ending, HeldClaim } from './claims.js';
 /** How an occurrence ended. */
 export type OccurrenceEnd = Pick<Recurring, 'state' | 'error'>;
 
-/** Never of what this version has declared: only of a row that another one has written. */
+/** Only for a row that another version wrote: what this version declares is readable. */
 export const UNREADABLE = 'this version cannot read how the delay recurs';
 
 const REFUSED: Ending = {
@@ -23,7 +23,7 @@ export const COMPLETED: OccurrenceEnd = { state: 'completed', error: null };
 const MISSED: OccurrenceEnd = { state: null, error: null };
 
 /**
- * What is written of an occurrence that is over now. Undefined: it is none, or where it goes on is unknown.
+ * What is written for an ended occurrence. Undefined: it is none, or its next instant is unknown.
  */
 export function recurringOf(
   {
@@ -52,7 +52,7 @@ export function recurringOf(
   };
 }
 
-/** Writes down how occurrences ended, and where their delays go on. */
+/** Writes how occurrences ended, and when their delays are due next. */
 export class Recurrences extends Batcher<Recurring> {
   constructor(
     store: AttemptStore,
@@ -68,7 +68,7 @@ export class Recurrences extends Batcher<Recurring> {
     super({ ...parts, write, reductions: 1 });
   }
 
-  /** It comes too late for its handler. One that never comes again is a dead letter. */
+  /** Too late for its handler. If the next instant is unknown, the delay becomes a dead letter. */
   skip(claim: Parameters<typeof recurringOf>[0]): void {
     const item = recurringOf(claim, MISSED);
     if (item !== undefined) {

@@ -5,21 +5,21 @@ import type { Rerun, RerunPlaced, RerunStore } from '../store/many.store.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 
-/** Keys of one pass, at most. */
+/** Keys of one pass at most. */
 const PAGE_MAX = 1_000;
 
-/** While something is kept, the end of its run is looked for so often. */
+/** Poll interval while a rerun waits for the end of its run. */
 const PENDING_EVERY_MS = 1_000;
 
 /**
- * Turns what was kept for keys that ran into their delays, once those runs have ended. Any node does, for the one
- * that ran it, or that kept it, may be gone.
+ * Turns reruns that were kept for running keys into delays, once those runs have ended. Any node
+ * does this: the one that ran the key, or kept the rerun, may be gone.
  */
 export class Reruns {
   readonly #task: RecurringTask;
   #isPending = false;
 
-  /** @param everyMs how often it looks whether anything is kept */
+  /** @param everyMs how often to check whether a rerun is kept */
   constructor(
     private readonly store: RerunStore,
     private readonly runner: Runner,
@@ -39,24 +39,24 @@ export class Reruns {
     return this.#task.stop();
   }
 
-  /** Something is kept: its run may have ended meanwhile. */
+  /** A rerun was kept. Its run may have ended meanwhile. */
   asked(): void {
     this.#task.runNow();
   }
 
-  /** Runs have ended here. */
+  /** Runs have ended on this node. */
   ended(): void {
     if (this.#isPending) this.#task.runNow();
   }
 
   async #look(): Promise<number> {
     this.#isPending = await this.pass();
-    // Whatever is kept has a run that ends soon, here or elsewhere.
+    // Each kept rerun waits for a run that ends soon, here or elsewhere.
     if (this.#isPending) this.idle.disturb();
     return this.#isPending ? PENDING_EVERY_MS : this.everyMs;
   }
 
-  /** @returns whether anything is kept still, as far as one page tells */
+  /** @returns whether a rerun is still kept, or may be behind the page */
   async pass(): Promise<boolean> {
     const kept = await this.store.all(this.runner, PAGE_MAX);
     const errors: unknown[] = [];
@@ -68,12 +68,12 @@ export class Reruns {
         errors.push(error);
       }
     }
-    // Of one that is refused the others hear nothing.
+    // One that is refused does not affect the others.
     if (errors.length > 0) throw errors[0];
     return left > 0 || kept.length === PAGE_MAX;
   }
 
-  /** One at a time: who inserts a key just now is in the way of that one alone. */
+  /** One at a time: a transaction that inserts the same key delays only that rerun. */
   async #place(rerun: Rerun): Promise<boolean> {
     try {
       const placed = await this.store.place(this.runner, rerun);

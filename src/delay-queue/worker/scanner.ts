@@ -8,14 +8,14 @@ import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 import type { TimerQueue } from './timer-queue.js';
 
-/** Which names, and which groups, have had enough at any time of a walk: they get nothing more of it. */
+/** Names and groups that are full during this scan: skipped until it ends. */
 export class Enough {
   readonly #names = new Set<string>();
   readonly #groups = new Map<string, Set<string>>();
 
   constructor(private readonly queue: Pick<TimerQueue, 'roomFor'>) {}
 
-  /** As `TimerQueue.roomFor`, for all of the walk so far. */
+  /** As `Intake.roomFor`, for the whole scan so far. */
   roomFor(name: string): { butNotOf: string[] } | undefined {
     const room = this.queue.roomFor(name);
     if (room === undefined) this.#names.add(name);
@@ -27,29 +27,30 @@ export class Enough {
   }
 }
 
-/** A rest is so many times as long as what it follows took... */
+/** The pause after a skip-ahead is this many times its duration. */
 const REST_FACTOR = 10;
 
-/** ...and no shorter than this. */
+/** The shortest pause after a skip-ahead. */
 const REST_MS_MIN = 1_000;
 
 /**
- * When what lies behind a crowd is fetched, past those that a pass of the scanner waits for: at first at once, and then as seldom
- * as a pass comes, for each time may look at the whole backlog. Sooner, after a rest, where nearly all that is known waits for
- * limits of its groups and something of what was fetched has run: others would run meanwhile.
+ * When to skip ahead: to fetch what lies behind a backlog, while a pass of the scanner waits for
+ * room. The first time at once, then as rarely as a pass, because each time may read the whole
+ * backlog. Sooner, after a pause, when nearly all known entries wait for limits of their groups and
+ * some of what was fetched has been taken: other groups could run meanwhile.
  *
- * Of a thousand tenants with a hundred overdue delays each, sixty a minute for each of them, 1,025 a second run, and 141 did.
- * `npm run bench -- tenants`.
+ * With a thousand tenants of a hundred overdue delays each, limited to sixty a minute per tenant,
+ * 1,025 delays a second run; without this, 141 (`npm run bench -- tenants`).
  */
 export class PassBy {
   #endedAtMs = -Infinity;
   #tookMs = 0;
-  /** How often something had been taken by then. */
+  /** The count of takes at its end. */
   #takes = 0;
 
   constructor(private readonly queue: Pick<TimerQueue, 'hasRoomBehind' | 'takes'>) {}
 
-  /** In how many milliseconds it is due. @param everyMs how seldom a pass comes */
+  /** In how many milliseconds it is due. @param everyMs pause between two passes */
   dueInMs(everyMs: number): number {
     const restMs = Math.max(REST_MS_MIN, this.#tookMs * REST_FACTOR);
     const isSoon = this.queue.hasRoomBehind && this.queue.takes > this.#takes;
@@ -65,29 +66,28 @@ export class PassBy {
   }
 }
 
-/** Overdue rows taken by one statement. */
 const PAGE_MAX = 2_000;
 
 /**
- * A process that has just started begins with few, and each page has twice as many as the one before: handlers begin sooner,
- * and code that V8 has not compiled yet holds up the event loop for less time.
+ * The first page of a process is small, and each page doubles the one before: handlers begin
+ * sooner, and code that V8 has not compiled yet blocks the event loop for less time.
  */
 const FIRST_PAGE = 125;
 
 /**
- * Rows one statement looks at: a little more than a page, or as many as it takes to fill one with this
+ * Rows that one statement examines: twice a page, or as many as it takes to fill a page with this
  * node's own. Beyond some tens of thousands the planner prefers to read and sort the whole table.
  */
 const SCAN_MIN = PAGE_MAX * 2;
 const SCAN_MAX = 10_000;
-/** Ids are spread well, not evenly: a tenth more than what the page before would have taken. */
+/** Ids are spread well, but not evenly: a tenth more than the previous page would have needed. */
 const SCAN_SLACK = 1.1;
 
-/** How many rows the statements of a sweep take, and how many they look at for that. */
+/** How many rows the statements of a scan return, and how many they examine for that. */
 export class ScanSize {
   #page = FIRST_PAGE;
   #scan = SCAN_MIN;
-  /** Rows that one statement may look at within its time limit. */
+  /** Rows that one statement can examine within its time limit. */
   readonly #most = new StatementSize(SCAN_MAX);
 
   get page(): number {
@@ -98,25 +98,27 @@ export class ScanSize {
     return Math.min(this.#scan, this.#most.now);
   }
 
-  /** What lies behind a crowd is fetched in the largest pages. */
+  /** A skip-ahead reads the largest pages. */
   get largest(): { page: number; scan: number } {
     const scan = this.#most.now;
     return { page: Math.min(PAGE_MAX, scan), scan };
   }
 
-  /** Runs a statement that looks at so many. A smaller one than it may be proves nothing for larger ones. */
+  /**
+   * Runs a statement that examines `scan` rows. One below the limit proves nothing for larger ones.
+   */
   runOrShrink<Answer>(scan: number, statement: () => Promise<Answer>): Promise<Answer | undefined> {
     return this.#most.runOrShrink(scan, statement);
   }
 
-  /** @param looksPerRow rows that have to be looked at for each of this node's own, as far as is known */
+  /** @param looksPerRow estimate: rows to examine for each row of this node */
   begin(looksPerRow: number): void {
     this.#scan = scanFor(looksPerRow);
   }
 
-  /** A page has brought so many, and there are more. */
+  /** A page returned `found` rows, and there are more. */
   next(found: number): void {
-    // A page that is full was so before all those rows were looked at.
+    // A full page was full before it had examined that many rows.
     if (found < this.page) this.#scan = scanFor(this.#scan / Math.max(1, found));
     this.#page = Math.min(PAGE_MAX, this.#page * 2);
   }
@@ -126,22 +128,25 @@ const scanFor = (looksPerRow: number): number =>
   Math.ceil(Math.min(SCAN_MAX, Math.max(SCAN_MIN, PAGE_MAX * looksPerRow * SCAN_SLACK)));
 
 /**
- * A pass over all that is overdue walks over all that has died there and cannot be removed: while a snapshot was held for
- * ten minutes at 2,000 delays a second, that were two million rows, for 3 s four times a minute. A pass that takes
- * longer than this is followed by shorter ones...
+ * A pass over everything overdue also reads the dead rows that cannot be removed. With a snapshot
+ * held for ten minutes at 2,000 delays a second these were two million: 3 s, four times a minute. A
+ * pass that takes longer than this is followed by shorter ones.
  */
 const QUICK_MS = 100;
 
-/** ...for so many times as long, and no longer than that. */
+/** The shorter passes go on for this many times its duration, and no longer than the maximum. */
 const SLOW_START_REST_FACTOR = 50;
 const REST_MS_MAX = 300_000;
 
-/** A row may be committed this long after its wake, and still be found by a pass that begins at the oldest row. */
+/**
+ * A row committed this long after its wake is still found by a pass that begins at the oldest row.
+ */
 const GRACE_MS = 5_000;
 
 /**
- * Where passes begin: at the beginning of all, or, as long as that would cost too much, at what was the oldest row when it was
- * looked for last. Older ones can only come by a commit later than their wake, or with an `at` in the past.
+ * Where passes begin: at the beginning of the index, or, while that would cost too much, at the
+ * oldest row of an earlier pass. Older rows can only come by a commit later than their wake, or
+ * with an `at` in the past.
  */
 export class ScanStart {
   #oldest: Cursor | null = null;
@@ -150,7 +155,7 @@ export class ScanStart {
   #isFirstPage = true;
   #tookMs = 0;
 
-  /** @returns where a pass begins that begins now; null: at the beginning */
+  /** @returns where a pass begins now; null: at the beginning of the index */
   begin(nowMs: number): Cursor | null {
     this.#isOfAll = this.#oldest === null || nowMs >= this.#allAgainAtMs;
     this.#isFirstPage = true;
@@ -163,7 +168,7 @@ export class ScanStart {
     this.#tookMs += nowMs - askedAtMs;
     const isWhole = this.#isFirstPage && cursor === null;
     this.#isFirstPage = false;
-    // Of several pages the last tells what is oldest behind the others.
+    // Of several pages, the last reports only the oldest row behind the others.
     if (!isWhole) {
       this.#oldest = null;
       return;
@@ -176,52 +181,47 @@ export class ScanStart {
   }
 }
 
-/**
- * A pass comes twice in a lease, and this often at least: a row that was committed late waits for it,
- * and that has nothing to do with how long a claim may hold.
- */
+/** A pass comes twice in a lease, and at least this often: rows committed late wait for it. */
 const EVERY_MS_MAX = 15_000;
 
-/**
- * With other nodes about, a pass comes at least this often: until it is known that one of them died,
- * its rows are found by nothing else.
- */
+/** With peers, at least this often: until a dead peer is noticed, only a pass finds its rows. */
 const PEERS_EVERY_MS = 5_000;
 
 /**
- * Nodes that start together learn of each other one by one, and until then would all sweep the same
- * rows. A node that is not alone gives the others so much time.
+ * Nodes that start together discover each other one by one, and until then would all scan the same
+ * rows. A node with peers waits this long before its first pass.
  */
 const NODES_MEET_MS = 200;
 
 /**
- * Overdue for so long, a row of another node's share is any node's: its owner is gone or busy. In a
- * backlog all are, so a node that has nothing left of its own gives the others that time first: they
- * may be as far, and two that claim the same rows undo each other's work.
+ * A row of another node's share that is overdue for this long is any node's: its owner is gone or
+ * busy. In a backlog all rows are that late. So a node that has finished its own share first waits
+ * this long: the others may be about to finish too, and two nodes that claim the same rows undo
+ * each other's work.
  */
 const HELP_AFTER_MS = 1_000;
 
 /**
- * Finds everything overdue without the low-water mark, page by page with a cursor across
- * statements: late commits, expired leases, rows of dead nodes, the backlog at start. First its own
- * share; then, when nothing of it is left, what others have left lying.
+ * Finds everything overdue, without the low-water mark, page by page with a cursor across
+ * statements: late commits, expired leases, rows of dead nodes, the backlog at start. First the
+ * node's own share; when nothing of it is left, what other nodes have left.
  */
 export class Scanner {
   readonly #task: RecurringTask;
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
-  /** Whatever it brings has this number: all of it comes in the order of wakes. */
+  /** Number of the scan. All entries with one number come in the order of their wakes. */
   #walk = 0;
-  /** When the pass began, which waits for room as long as a backlog takes. */
+  /** When the pass began. In a backlog it waits for room, and lasts as long. */
   #passBeganAtMs = -Infinity;
-  /** Its first page was not its last. */
+  /** The first page of the pass was not its last. */
   #isBehindFirst = false;
   readonly #size = new ScanSize();
   readonly #start = new ScanStart();
   readonly #passBy: PassBy;
   #meeting: NodeJS.Timeout | undefined;
   #helpAtMs = -Infinity;
-  /** Something overdue was left out since the pass began: where it stands, the pass may be past it. */
+  /** The queue's overflows when the pass began: the cursor may be past what has found no room since. */
   #overflowsSeen = 0;
   /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
@@ -240,7 +240,9 @@ export class Scanner {
     this.#task = new RecurringTask(() => this.#sweep(), new Trouble(events, 'sweep'), idle);
   }
 
-  /** Pause between passes of a node without peers, and how far ahead each looks for leases that end. */
+  /**
+   * Pause between passes of a node without peers, and how far ahead they look for ending leases.
+   */
   get everyMs(): number {
     return Math.min(EVERY_MS_MAX, this.leaseMs / 2);
   }
@@ -255,13 +257,13 @@ export class Scanner {
     return this.#task.stop();
   }
 
-  /** Looks at everything again now. */
+  /** Scans everything again, now. */
   restart(): void {
     this.#begin('none');
     this.#task.runNow();
   }
 
-  /** There is room: goes on with a pass that waits for it, or begins one that is due. */
+  /** There is room: continues a pass that waits for it, or begins anew after an overflow. */
   goOn(): void {
     if (this.#waitsForRoom || this.#hasOverflowed) this.#task.runNow();
   }
@@ -269,7 +271,7 @@ export class Scanner {
   async #sweep(): Promise<number> {
     this.#waitsForRoom = false;
     const isAnew = this.#pass === 'none' || (this.#pass === 'help' && this.#hasOverflowed);
-    // Leases end meanwhile of what the pass is past, and rows are committed late.
+    // Behind the cursor, leases end meanwhile and rows are committed late.
     const isOld = performance.now() - this.#passBeganAtMs >= this.everyMs;
     if (isAnew || isOld) this.#begin('own');
     while (this.#pass !== 'none' && this.queue.hasRoom) {
@@ -288,13 +290,13 @@ export class Scanner {
         }),
       );
       if (page === undefined) return 0;
-      // Others are this node's by now: the pass has begun anew meanwhile.
+      // The shares changed meanwhile, so the pass has begun anew.
       if (shares !== this.nodes.shares) break;
       this.#start.read(page, askedAtMs, performance.now());
-      // One that finds no room is met again by the next pass.
+      // The next pass finds again what has no room.
       for (const wake of page.wakes) this.queue.offer(wake, 'read', this.#walk);
       this.#next(page);
-      // The claim of what it brought goes first: there may be one connection only that is open.
+      // The claim of these rows goes first: perhaps only one connection is open.
       await turn();
     }
     this.#waitsForRoom = this.#pass !== 'none';
@@ -308,9 +310,10 @@ export class Scanner {
   }
 
   /**
-   * The backlog of one name, or group, fills the ready queue and the pass waits: what others have behind it is
-   * fetched past it. A name or group that has enough is left alone to the end, so that nothing is left out in between. What was left
-   * out may lie anywhere: the pass begins anew.
+   * Skips ahead. The backlog of one name or group fills the ready queue and the pass waits, so this
+   * fetches what other names and groups have behind it. A name or group that is full stays skipped
+   * to the end; otherwise its delays would run out of order. Skipped rows may lie anywhere: the
+   * pass begins anew.
    */
   async #fetchBehind(): Promise<void> {
     const { shares } = this.nodes;
@@ -368,7 +371,7 @@ export class Scanner {
       this.#overflowsSeen = this.queue.overflows;
       this.#passBeganAtMs = performance.now();
     }
-    // As if all rows were of names that the most nodes share.
+    // As if each row were of the name that the most nodes share.
     this.#size.begin(Math.max(...this.nodes.shares.counts));
   }
 }

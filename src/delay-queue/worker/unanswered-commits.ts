@@ -9,18 +9,19 @@ import type { HeldClaim, InFlight, Outcome } from './claims.js';
 const COMPLETED: Outcome = { kind: 'completed' };
 
 /**
- * Attempts whose COMMIT was sent and not answered: it may have happened. Their rows do not tell. A row that is gone was
- * removed by this COMMIT, or by another node that has run the delay since. Postgres knows what became of a transaction.
+ * Attempts whose COMMIT was sent but not answered: it may have happened. Their rows do not tell: a
+ * row that is gone was removed by this COMMIT, or by another node that has run the delay since.
+ * Postgres knows the status of the transaction.
  */
 export class UnansweredCommits {
-  /** Of the attempts of a batch, one question. */
+  /** The attempts of a batch share one query. */
   readonly #asked = new Map<string, Promise<boolean | undefined>>();
   readonly #empty = new Moment();
   readonly #trouble: Trouble;
   #size = 0;
   #isClosed = false;
 
-  /** @param unwritten those whose leases are kept */
+  /** @param unwritten attempts whose leases are kept */
   constructor(
     private readonly runner: Runner,
     private readonly unwritten: InFlight,
@@ -29,12 +30,12 @@ export class UnansweredCommits {
     this.#trouble = new Trouble(events, 'acknowledge');
   }
 
-  /** Attempts of which nothing is known yet. */
+  /** Attempts whose COMMIT is still unknown. */
   get size(): number {
     return this.#size;
   }
 
-  /** Tells the outcome: at once, or when Postgres has said whether COMMIT happened. Not if the node ends before. */
+  /** Passes on the outcome, at once or when Postgres knows of the COMMIT. Not after `close`. */
   known<Claim extends HeldClaim>(
     claim: Claim,
     outcome: Outcome,
@@ -53,7 +54,7 @@ export class UnansweredCommits {
     });
   }
 
-  /** Resolves when all is known, or after `withinMs`. */
+  /** Resolves when all are known, or after `withinMs`. */
   async whenEmpty(withinMs: number): Promise<void> {
     if (this.#size > 0) await within(this.#empty.next, withinMs);
   }
@@ -71,7 +72,7 @@ export class UnansweredCommits {
     return answer;
   }
 
-  /** Undefined when the node ends before. A session that was cut may need a moment to end, and a COMMIT a replica. */
+  /** Undefined after `close`. A cut session takes time to end, and a COMMIT to reach a replica. */
   async #find(transaction: string): Promise<boolean | undefined> {
     let [looks, failures] = [0, 0];
     while (!this.#isClosed) {

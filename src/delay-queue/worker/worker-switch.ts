@@ -13,7 +13,7 @@ import { type ListedTasks, tasksOf } from './listed-tasks.js';
 import { isManual } from './manual-runs.js';
 import { Worker } from './worker.js';
 
-/** A start that takes longer waits for answers that may not come, and ends by itself when it has one. */
+/** How long to wait for a start: the answers that a slower one waits for may never come. */
 export const STARTS_WITHIN_MS = 5_000;
 
 interface Parts {
@@ -25,32 +25,29 @@ interface Parts {
   listed: ListedTasks;
   connections: EngineConnections;
   notifier: Notifier;
-  /** Of the role, in words: too short for the engine's statements. Null: there is none. */
+  /** Settings of the role, in words, that are too short for the engine's statements. Null: none. */
   limits: string | null;
-  /** Of the database. */
+  /** Encoding of the database. */
   encoding: string;
 }
 
-/** A worker, and who else there is as it sees it. */
+/** A worker, and the nodes as it sees them. */
 interface Crew {
   worker: Worker;
   nodes: Nodes;
 }
 
-/**
- * Starts and ends the worker of a node: each run is a worker of its own. Between two of them, this node
- * is one that only schedules.
- */
+/** Starts and ends the worker of a node: a new one for each run. In between, it only schedules. */
 export class WorkerSwitch {
   /** Where committed writes go. */
   announcer: Announcer;
   /** Asks attempts to end, here and elsewhere. */
   aborts: AbortRequests;
-  /** Made before it is wanted: what keeps it from working is told at the start of the application. */
+  /** Created early: a configuration error appears at the start of the application. */
   #next: Crew | undefined;
-  /** Until it has drained; the last one of all for good. */
+  /** Kept until it has drained; the last one is kept forever. */
   #worker: Worker | undefined;
-  /** Runs and ends, one after the other. Never rejects. */
+  /** Starts and ends, one after the other. Never rejects. */
   #turn: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -60,7 +57,7 @@ export class WorkerSwitch {
     if (this.hasWork) this.#next = this.#crew();
   }
 
-  /** That runs, starts or drains. */
+  /** The worker that runs, starts or drains. */
   get worker(): Worker | undefined {
     return this.#worker;
   }
@@ -79,7 +76,7 @@ export class WorkerSwitch {
   }
 
   /**
-   * Ends the worker that runs, or starts: claims nothing more from this moment on.
+   * Ends the worker that runs or starts. From now on it claims nothing more.
    * @returns how many attempts were given back unfinished
    */
   stop(): Promise<number> {
@@ -87,7 +84,7 @@ export class WorkerSwitch {
     return this.#inTurn(() => this.#end());
   }
 
-  /** The same for good. A start that hangs is not waited for: what is half there could not be drained. */
+  /** The same, for good. A start that hangs is not awaited: half a worker cannot be drained. */
   async close(): Promise<number> {
     this.#isClosed = true;
     this.#shut();
@@ -95,7 +92,7 @@ export class WorkerSwitch {
     return await this.#end();
   }
 
-  /** What is written from now on is told to others. */
+  /** From now on committed writes go to other nodes. */
   #shut(): void {
     if (this.#worker === undefined) return;
     this.#worker.shut();
@@ -121,13 +118,13 @@ export class WorkerSwitch {
       this.#left(worker);
       throw error;
     }
-    // Told to end meanwhile, by a call that saw only that it had not started.
+    // Stopped meanwhile, by a call that only saw that the worker had not started.
     if (worker.isShut) return void (await this.#end());
     if (!listens && limits !== null) {
       events.emit('advice', {
         message:
-          `${limits} on this role ends statements of the engine, and sessions of a pooler take no ` +
-          'settings from it: ALTER ROLE … SET it to 15s or more',
+          `${limits} on this role ends statements of the engine, which cannot override it through a ` +
+          'pooler: ALTER ROLE … SET it to 15s or more',
       });
     }
     this.parts.listed.add(tasksOf(options));

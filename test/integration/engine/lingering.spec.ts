@@ -55,7 +55,9 @@ it('a name of which a thousand handlers outlived their timeout rests, says so on
   expect(calls).toBeLessThan(LINGERING_MAX + ENDED + CONCURRENCY);
   // It had not been well in between.
   expect(rests()).toEqual([
-    expect.stringMatching(/^test\.stuck rests on this node: 1000 of its handlers .*ctx\.signal/),
+    expect.stringMatching(
+      /^test\.stuck cools down on this node: 1000 of its handlers .*ctx\.signal/,
+    ),
   ]);
 });
 

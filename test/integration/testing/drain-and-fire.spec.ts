@@ -63,7 +63,7 @@ const node = new TestedNode(
 describe('a node that runs by hand', () => {
   it('says so once at its start, and takes no share of the names', async () => {
     expect(advice).toEqual([
-      "this node runs nothing by itself: its worker is 'manual', which is for tests",
+      "this node runs handlers only when a test asks for it: its worker is 'manual'",
     ]);
     expect(await node.admin.stats()).toMatchObject({ nodes: [{ names: [] }], names: [] });
   });

@@ -95,7 +95,9 @@ describe('a name of which a thousand handlers outlived their timeout', () => {
 
   it('is worth another word only after half of them have ended', () => {
     linger(1_001);
-    expect(advice).toEqual([expect.stringMatching(/^a rests on this node: 1000 of its handlers/)]);
+    expect(advice).toEqual([
+      expect.stringMatching(/^a cools down on this node: 1000 of its handlers/),
+    ]);
     end(500);
     linger(499);
     expect(advice).toHaveLength(1);
