@@ -10,13 +10,13 @@ import { shopEntities } from './shop/shop.entities.js';
 import { ShopModule } from './shop/shop.module.js';
 
 /**
- * Of each process. Who waits in here holds nothing; who waits in Postgres holds a connection, and others wait
- * for the rows it has locked. With 20, a crowd at 100 orders/s on two cores locked itself up for seconds:
- * timers were 318 ms late (p99) instead of 49.
+ * Connections of each process. A request that waits for the pool holds nothing; one that waits in
+ * Postgres holds a connection, and row locks that block others. With 20 connections, 100 orders/s
+ * on two cores locked each other up for seconds: timers were 318 ms late (p99) instead of 49.
  */
 const POOL_SIZE = 10;
 
-/** A request waits so long for a connection, before it is answered 503. */
+/** How long a request waits for a connection before it is answered 503. */
 const CONNECT_WITHIN_MS = 5_000;
 
 /** The shop's database: entities of the shop, migrations of the shop and of the library. */
@@ -26,7 +26,7 @@ export const databaseOptions = (url: string): DataSourceOptions => ({
   applicationName: 'shop',
   poolSize: POOL_SIZE,
   connectTimeoutMS: CONNECT_WITHIN_MS,
-  // A peer that is gone without a word is noticed.
+  // Detects a peer that is gone silently.
   extra: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 },
   entities: shopEntities,
   migrations,

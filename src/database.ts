@@ -9,21 +9,21 @@ import { StartError } from './start.error.js';
 /** The shop's database while the shop runs. */
 export interface Database {
   url: string;
-  /** Call it last, when no connection is needed any more. */
+  /** To be called last, when no connection is needed any more. */
   stop(): Promise<void>;
 }
 
-/** Enough to tell whether a server on this machine is up. */
+/** Enough to find out whether a server on this machine is up. */
 const PROBE_TIMEOUT_MS = 2_000;
 
 /**
- * `DATABASE_URL` when it is set, else the embedded Postgres in `.data/postgres` of the project.
- * In production the embedded one is refused.
+ * `DATABASE_URL` if it is set, else the embedded Postgres in `.data/postgres` of the project.
+ * Production refuses the embedded one.
  */
 export async function openDatabase(options: {
   prod: boolean;
   env?: NodeJS.ProcessEnv;
-  /** Gets the few lines a human may want to read. Default: nowhere. */
+  /** Receives the few lines that are worth printing. Default: none are printed. */
   log?: (line: string) => void;
 }): Promise<Database> {
   const { prod, env = process.env, log } = options;
@@ -54,8 +54,9 @@ async function openEmbedded(
 }
 
 /**
- * A second shop may be started with the first one's URL. It then counts as a user of that embedded
- * server, which must outlive the first shop. Asks the server itself, so the folder may be any.
+ * A second shop may be started with the URL of the first one. It then counts as a user of that
+ * embedded server, which must outlive the first shop. Asks the server itself, so its folder may be
+ * anywhere.
  */
 async function embeddedDataDir(url: string): Promise<string | undefined> {
   if (!URL.canParse(url) || new URL(url).hostname !== '127.0.0.1') return undefined;
@@ -72,7 +73,7 @@ async function embeddedDataDir(url: string): Promise<string | undefined> {
     );
     return rows[0]?.cluster === CLUSTER_NAME ? dirname(rows[0].data) : undefined;
   } catch {
-    // Unreachable, or no right to ask: not ours to manage. The shop's own connection says more.
+    // Unreachable, or not permitted: not ours to manage. The shop's own connection explains more.
     return undefined;
   } finally {
     await client.end().catch(() => {});

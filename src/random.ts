@@ -1,16 +1,16 @@
-/** Numbers that the same seed gives again: a race, a chaos run and impolite callers are replayed by it. */
+/** Random numbers that repeat for the same seed, so that races and chaos runs can be replayed. */
 export interface Random {
   /** At least 0, below 1. */
   next(): number;
-  /** A whole number, both ends included. */
+  /** An integer, both ends included. */
   integer(min: number, max: number): number;
   /** At least `min`, below `max`. */
   between(min: number, max: number): number;
   chance(probability: number): boolean;
-  /** One of them; throws when there is none. */
+  /** One of the items; throws when there are none. */
   pick<Item>(items: readonly Item[]): Item;
   shuffled<Item>(items: readonly Item[]): Item[];
-  /** Another sequence, independent of how far this one is used. */
+  /** Another sequence, independent of how many numbers this one has produced. */
   fork(label: string): Random;
 }
 

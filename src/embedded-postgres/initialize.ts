@@ -17,12 +17,13 @@ import { isInitialized, type DataFolder } from './data-folder.js';
 import type { OperatingUser } from './operating-user.js';
 import { run } from './program.js';
 
-/** Read by Postgres at each start, written by us before it. */
+/** Written before each start, and read by Postgres. */
 export const SETTINGS_FILE = 'embedded.conf';
 
 /**
- * Makes the data folder under another name and renames it when it is complete: a kill halfway leaves
- * no half database, and of two processes that begin at once one wins and the other uses its folder.
+ * Creates the data folder under another name and renames it when it is complete. A kill halfway
+ * leaves no half database; of two processes that start at once, one wins and the other uses its
+ * folder.
  */
 export async function initialize(
   binaries: Binaries,
@@ -45,7 +46,7 @@ async function create(binaries: Binaries, folder: DataFolder, durable: boolean):
   const data = join(folder.path, 'data');
   const password = join(folder.path, 'password');
   await mkdir(folder.path);
-  // Postgres' user only has to pass through; its own folder below is closed to everybody else.
+  // Postgres' user only has to pass through; its own folder below is closed to everyone else.
   await chmod(folder.path, folder.user ? 0o711 : 0o700);
   await mkdir(data, { mode: 0o700 });
   await writeFile(password, randomBytes(24).toString('hex'), { mode: 0o600 });
@@ -62,12 +63,12 @@ async function create(binaries: Binaries, folder: DataFolder, durable: boolean):
   await appendFile(join(data, 'postgresql.conf'), `\ninclude '${SETTINGS_FILE}'\n`);
 }
 
-/** To the user as whom Postgres runs, if that is another one. */
+/** Gives the path to the user that Postgres runs as, if that is another one. */
 export async function handOver(path: string, user: OperatingUser | undefined): Promise<void> {
   if (user) await chown(path, user.uid, user.gid);
 }
 
-/** What a killed initialization left behind; the number in the name is its process. */
+/** Removes what killed initializations left behind. The number in the name is the process id. */
 async function removeUnfinished(path: string): Promise<void> {
   const prefix = `${basename(path)}.new-`;
   for (const name of await readdir(dirname(path))) {

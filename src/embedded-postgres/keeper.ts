@@ -1,12 +1,12 @@
 /**
  * The keeper: a small process beside each process that uses the embedded Postgres. It starts or
- * joins the server, holds a place in it for its parent, and leaves when its parent is gone:
+ * joins the server, holds a lock there for its parent, and leaves when the parent is gone:
  *
  *     parent ──IPC channel──▶ keeper ──connection with a shared advisory lock──▶ Postgres
  *
- * The channel closes when the parent stops, crashes or is killed with SIGKILL: one way out for all.
- * The keeper that then gets the lock exclusively was the last one, and stops the server. The kernel
- * closes channel and connection, so nothing depends on process ids, which are reused.
+ * The channel closes whether the parent stops, crashes or is killed with SIGKILL. The last keeper
+ * is the one that then gets the lock exclusively: it stops the server. The kernel closes channel
+ * and connection, so nothing depends on process ids, which are reused.
  */
 import { rm } from 'node:fs/promises';
 import { locateBinaries } from './binaries.js';
@@ -18,11 +18,12 @@ import { Server } from './server.js';
 
 const parentGone = new Promise<'parent gone'>((resolve) => {
   process.once('disconnect', () => resolve('parent gone'));
-  // While this was imported: then the event has been.
+  // The event may have come while this module was imported.
   if (!process.connected) resolve('parent gone');
 });
 
-// A service manager signals the whole group; our parent needs its database until it has drained.
+// A service manager signals the whole group, but the parent needs its database until it has
+// drained.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 
 function tell(message: KeeperMessage): void {
@@ -43,7 +44,7 @@ async function leave(server: Server, presence: Presence, options: KeeperOptions)
     if (!(await presence.leaveAsLast())) return;
     await server.stop('fast', options.stopTimeoutMs);
   } finally {
-    // Also when Postgres does not stop: the lock would keep out every later start.
+    // Also when Postgres does not stop: the lock would block every later start.
     await presence.close();
   }
   if (options.temporary) await rm(server.folder.path, { recursive: true, force: true });

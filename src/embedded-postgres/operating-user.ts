@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgresError } from './embedded-postgres.error.js';
 
-/** Postgres refuses to run as root, so root lends it to another user. */
+/** Postgres refuses to run as root, so root runs it as another user. */
 export interface OperatingUser {
   uid: number;
   gid: number;
@@ -13,7 +13,7 @@ export interface OperatingUser {
 
 const NOBODY: OperatingUser = { uid: 65_534, gid: 65_534 };
 
-/** Root hands over to the owner of existing data, else to `postgres`, else to nobody. */
+/** For root: the owner of existing data, else `postgres`, else `nobody`. */
 export async function operatingUser(existingData: string): Promise<OperatingUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const owner = await stat(existingData).catch(() => undefined);
@@ -29,7 +29,7 @@ function accountOf(name: string): OperatingUser | undefined {
   return uid && gid ? { uid: Number(uid), gid: Number(gid) } : undefined;
 }
 
-/** Asks the kernel rather than computing modes: access lists and `noexec` mounts count too. */
+/** Asks the kernel instead of computing modes: access lists and `noexec` mounts count too. */
 export function canReach(path: string, user: OperatingUser | undefined): boolean {
   if (!user) return true;
   const test = spawnSync('/bin/sh', ['-c', '[ -x "$1" ]', 'sh', path], {
@@ -41,8 +41,8 @@ export function canReach(path: string, user: OperatingUser | undefined): boolean
 }
 
 /**
- * A folder of ours that `user` can reach, outside the project: same name, same folder. These parents
- * are writable by everybody, so a folder (or link) of another user is refused.
+ * A folder outside the project that `user` can reach; the same name always gives the same folder.
+ * The parents are writable by everyone, so a folder or link of another user is refused.
  */
 export async function reachableFolder(name: string, user: OperatingUser): Promise<string> {
   for (const parent of ['/var/tmp', tmpdir()]) {

@@ -3,23 +3,23 @@ import { Client } from 'pg';
 import { codeOf, EmbeddedPostgresError, messageOf } from './embedded-postgres.error.js';
 import type { Server } from './server.js';
 
-/** Covers crash recovery after an unclean stop, which holds back connections. */
+/** Covers crash recovery after an unclean stop, which delays connections. */
 const JOIN_TIMEOUT_MS = 60_000;
 const RETRY_PAUSE_MS = 25;
-/** A server that stands still answers nothing, and closes nothing. */
+/** A frozen server answers nothing and closes nothing. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** A start that takes longer says what it waits for. */
+/** A start that takes longer logs what it waits for. */
 const TELL_AFTER_MS = 2_000;
 
 const AUTHORIZATION_ERROR_CLASS = '28';
 
-/** Two 32-bit keys: apart from the 64-bit keys that migrations and applications use. */
+/** Two 32-bit keys, so they never collide with the 64-bit keys of migrations and applications. */
 const PRESENCE_LOCK = '1701997669, 1886217572';
 
-/** A user's place in a running server: a connection that holds a shared advisory lock. */
+/** One user of a running server: a connection that holds a shared advisory lock. */
 export class Presence {
-  /** Resolves when the connection ends, for whatever cause. */
+  /** Resolves when the connection ends, for whatever reason. */
   readonly lost: Promise<'lost'>;
 
   private constructor(
@@ -54,7 +54,9 @@ export class Presence {
     }
   }
 
-  /** Gives up the shared lock; true when no other process holds it: the server is then ours to stop. */
+  /**
+   * Releases the shared lock. True if no other process holds it: the server is then ours to stop.
+   */
   async leaveAsLast(): Promise<boolean> {
     try {
       await this.client.query(`SELECT pg_advisory_unlock_shared(${PRESENCE_LOCK})`);
@@ -63,7 +65,7 @@ export class Presence {
       );
       return rows[0]?.last ?? false;
     } catch {
-      // The server went first. What is left of it, the next start adopts or recovers.
+      // The server went first. The next start adopts or recovers what is left of it.
       return false;
     }
   }
@@ -77,7 +79,7 @@ export class Presence {
   }
 }
 
-/** Enters the running server, or starts it. Safe against others who start or stop it meanwhile. */
+/** Joins the running server, or starts it. Safe against concurrent starts and stops. */
 export async function joinServer(
   server: Server,
   timeoutMs = JOIN_TIMEOUT_MS,

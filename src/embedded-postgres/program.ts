@@ -4,7 +4,7 @@ import type { OperatingUser } from './operating-user.js';
 
 const OUTPUT_LIMIT_CHARS = 4_000;
 
-/** Runs one of Postgres' programs to its end, as `user`; its error output becomes the message. */
+/** Runs one of Postgres' programs to its end, as `user`. Its error output becomes the message. */
 export function run(
   program: string,
   args: string[],
@@ -14,10 +14,10 @@ export function run(
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       ...user,
-      // The user we lend to may not be able to enter our own working directory.
+      // That user may not be able to enter our working directory.
       cwd: '/',
       env: { PATH: process.env.PATH, SystemRoot: process.env.SystemRoot, LC_ALL: 'C' },
-      // A server inherits its starter's output; an open pipe would never end.
+      // A server inherits the output of its starter: an open pipe would never end.
       stdio: output === 'captured' ? ['ignore', 'ignore', 'pipe'] : 'ignore',
       windowsHide: true,
     });

@@ -8,18 +8,18 @@ import { handOver, initialize, isAlive, SETTINGS_FILE } from './initialize.js';
 import type { OperatingUser } from './operating-user.js';
 import { run } from './program.js';
 
-/** By this a client can tell the embedded server from any other. */
+/** Distinguishes the embedded server from any other. */
 export const CLUSTER_NAME = 'embedded';
 
 const START_TIMEOUT_SECONDS = 60;
 const STOP_TIMEOUT_MS = 60_000;
 const LOG_LIMIT_BYTES = 10_000_000;
 
-/** `running` says that Postgres has a port; whether it takes connections yet, only a connection tells. */
+/** `running`: Postgres has a port. Only a connection shows whether it accepts connections yet. */
 export type ServerState =
   { state: 'stopped' } | { state: 'starting' } | { state: 'running'; url: string };
 
-/** The server of one data folder: starts it, stops it, tells whether it runs. */
+/** The server of one data folder: starts it, stops it, and finds out whether it runs. */
 export class Server {
   private readonly data: string;
   private readonly pidFile: string;
@@ -38,15 +38,15 @@ export class Server {
     this.portFile = join(folder.path, 'port');
   }
 
-  /** Postgres keeps its own record: line 1 of the pid file is its process, line 4 its port. */
+  /** Reads Postgres' pid file: line 1 is its process, line 4 its port. */
   async look(): Promise<ServerState> {
     const text = await readFile(this.pidFile, 'utf8').catch(() => undefined);
     if (text === undefined) return { state: 'stopped' };
     const [pid, , , port] = text.split('\n');
     if (!isAlive(Number(pid))) return { state: 'stopped' };
     if (!(await isPostgres(Number(pid)))) {
-      // After a crash another process got that number. Postgres would refuse to start for as long as
-      // that one lives; without the file it still refuses when its shared memory is in use.
+      // After a crash another process got that id. Postgres would refuse to start as long as that
+      // one lives. Without the file it still refuses while its shared memory is in use.
       await rm(this.pidFile, { force: true });
       return { state: 'stopped' };
     }
@@ -55,10 +55,10 @@ export class Server {
 
   async start(): Promise<void> {
     if (!(await isInitialized(this.folder, this.binaries.majorVersion))) {
-      this.log(`Making a Postgres in ${this.folder.path}, this one time`);
+      this.log(`Creating a Postgres in ${this.folder.path}, only this once`);
       await initialize(this.binaries, this.folder, this.settings.fsync !== 'off');
     }
-    // Without it a server would run that takes no connection.
+    // Without it the server would run, but accept no connection.
     await this.password();
     await this.writeSettings();
     await this.dropLargeLog();
@@ -71,7 +71,7 @@ export class Server {
         'ignored',
       );
     } catch {
-      // Lost against a process that started it at the same moment: then it runs, which is what counts.
+      // Another process started it at the same moment: it runs, and that is what counts.
       const { state } = await this.look();
       if (state === 'stopped') throw await this.startFailure();
     }
@@ -99,8 +99,8 @@ export class Server {
       return await readFile(file, 'utf8');
     } catch (error) {
       throw new EmbeddedPostgresError(
-        `The embedded Postgres' password cannot be read (${codeOf(error)}: ${file}). Put it back, ` +
-          `move ${this.folder.path} away to begin anew, or set DATABASE_URL.`,
+        `The embedded Postgres' password cannot be read (${codeOf(error)}: ${file}). Restore it, ` +
+          `move ${this.folder.path} away to start over, or set DATABASE_URL.`,
       );
     }
   }
@@ -117,7 +117,7 @@ export class Server {
     const lines = Object.entries({ ...this.settings, ...fixed }).map(
       ([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'`,
     );
-    // Whole, or as it was: the start of another process may read it now.
+    // Replaced as a whole: another process that starts may read it now.
     const file = join(this.data, SETTINGS_FILE);
     await replace(file, `${lines.join('\n')}\n`, this.folder.user);
   }
@@ -126,7 +126,7 @@ export class Server {
     return readFile(this.portFile, 'utf8').then(Number, () => 0);
   }
 
-  /** The one that it runs on, whichever process started it. */
+  /** Saves the port that it runs on, whichever process started it. */
   private async rememberPort(): Promise<void> {
     const seen = await this.look();
     if (seen.state !== 'running') return;
@@ -144,12 +144,12 @@ export class Server {
     const end = log.trim().split('\n').slice(-5).join('\n');
     return new EmbeddedPostgresError(
       `The embedded Postgres in ${this.folder.path} does not start. ` +
-        `Its log ends with:\n${end}\nMove the folder away to begin anew, or set DATABASE_URL.`,
+        `Its log ends with:\n${end}\nMove the folder away to start over, or set DATABASE_URL.`,
     );
   }
 }
 
-/** Where the kernel does not tell (no /proc), a live process counts as the server. */
+/** Without /proc, any live process counts as the server. */
 async function isPostgres(pid: number): Promise<boolean> {
   if (process.platform !== 'linux') return true;
   const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');

@@ -1,10 +1,10 @@
 import { explain } from '../terminal/explain.js';
 import { whenNpmEnds } from './npm.js';
 
-/** `npm start` turns one Ctrl+C into two signals, the terminal's and its own, at the same moment. */
+/** `npm start` turns one Ctrl+C into two signals at once: the terminal's and its own. */
 const SECOND_SIGNAL_AFTER_MS = 500;
 
-/** What has been opened, to be closed in reverse. */
+/** Everything that was opened, closed in reverse order. */
 export class Lifetime {
   readonly #opened: (() => Promise<void>)[] = [];
 
@@ -13,9 +13,10 @@ export class Lifetime {
   }
 
   /**
-   * Starts, and stops on the first Ctrl+C or SIGTERM, or with npm; gives up on the second signal. Not Nest's
-   * `enableShutdownHooks()`: that one ends the process by the signal as soon as the application is
-   * closed, before the database is, and with an exit code that says it was killed.
+   * Starts, and stops on the first Ctrl+C or SIGTERM, or when npm ends. A second signal ends the
+   * process at once. Not Nest's `enableShutdownHooks()`: that ends the process by the signal as
+   * soon as the application is closed, before the database is, and with the exit code of a killed
+   * process.
    */
   async live(start: () => Promise<void>): Promise<void> {
     const starting = start();

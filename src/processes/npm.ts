@@ -1,9 +1,9 @@
 const LOOK_EVERY_MS = 250;
 
 /**
- * npm hands a SIGTERM on to the shell that it runs a script in, and a shell like dash ends by it without a word to
- * what it runs. No process would be left that can be told to stop the shop. Only under npm: what is put into the background
- * of a terminal is to outlive that one.
+ * Calls `stop` when npm ends. npm passes a SIGTERM on to the shell that runs the script, and a
+ * shell like dash ends without passing it further: no process would be left to stop the shop. Only
+ * under npm, since a shop put into the background of a terminal is to outlive that terminal.
  */
 export function whenNpmEnds(stop: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return;

@@ -1,17 +1,19 @@
 import type { Happening } from '../shop/feed/feed.js';
 
 const REMEMBERED_MAX = 2_000;
-/** A transaction may commit that much after the instants it wrote down. */
+/** How long after the instants that it wrote down a transaction may commit. */
 const COMMITS_WITHIN_MS = 5_000;
 
-/** Passes each piece of news on once: who takes over from a dead reporter repeats some of it. */
+/**
+ * Passes each piece of news on once: a process that takes over from a dead reporter repeats some.
+ */
 export class OnceEach {
   #told = new Set<string>();
   #latest = '';
 
   constructor(private readonly pass: (news: Happening) => void) {}
 
-  /** From when on a new reporter has to tell; `undefined`: nothing has been told so far. */
+  /** Where a new reporter has to begin; `undefined`: nothing was reported so far. */
   get since(): string | undefined {
     if (this.#latest === '') return undefined;
     return new Date(Date.parse(this.#latest) - COMMITS_WITHIN_MS).toISOString();

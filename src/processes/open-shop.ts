@@ -13,11 +13,11 @@ import type { ListenConfig, ShopConfig } from '../shop/shop.config.js';
 /** A shop that listens. */
 export interface OpenShop {
   app: NestExpressApplication;
-  /** Another one than asked for when that was 0. */
+  /** Differs from the requested port if that was 0. */
   port: number;
 }
 
-/** Migrates the database, which several processes may do at once, and listens. */
+/** Migrates the database (safe in several processes at once) and listens. */
 export async function openShop(
   config: ShopConfig & ListenConfig,
   processes: Processes,
@@ -47,7 +47,7 @@ async function migrate(url: string): Promise<void> {
   }
 }
 
-/** Not app.listen(): that one logs a port in use with a line of its own before it throws. */
+/** Not app.listen(), which logs a port in use before it throws. */
 async function listen(app: NestExpressApplication, { host, port }: ListenConfig): Promise<number> {
   const server = app.getHttpServer().listen(port, host);
   await once(server, 'listening');

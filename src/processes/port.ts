@@ -9,7 +9,7 @@ import { StartError } from '../start.error.js';
 
 const ANSWERS_WITHIN_MS = 1_000;
 
-/** Where a browser on this machine finds what listens there. */
+/** URL for a browser on this machine. */
 export function urlOf({ host, port }: ListenConfig): string {
   const anywhere = host === '0.0.0.0' || host === '::';
   const name = anywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
@@ -17,7 +17,7 @@ export function urlOf({ host, port }: ListenConfig): string {
 }
 
 /**
- * Looks whether the port can be listened on, before anything is built on it.
+ * Checks that the port can be listened on, before anything else is started.
  *
  * @returns the port; for 0 a free one, which stays free until the shop listens
  * @throws StartError
@@ -31,7 +31,7 @@ export async function freePortOf({ host, port }: ListenConfig): Promise<number> 
   } catch (error) {
     if (codeOf(error) === 'EADDRINUSE' && (await isShop({ host, port }))) {
       throw new StartError(
-        `The shop runs already: ${urlOf({ host, port })}. For another one beside it: ` +
+        `The shop already runs at ${urlOf({ host, port })}. To start another one: ` +
           `PORT=${port + 1} npm start`,
       );
     }
@@ -41,7 +41,7 @@ export async function freePortOf({ host, port }: ListenConfig): Promise<number> 
   }
 }
 
-/** @returns `undefined` when it is another trouble than one of listening */
+/** @returns `undefined` for an error that is not about listening */
 export function listenTrouble(
   error: unknown,
   { host, port }: ListenConfig,
@@ -50,24 +50,24 @@ export function listenTrouble(
   switch (code) {
     case 'EADDRINUSE':
       return new StartError(
-        `Port ${port} is in use by another program. Take another one: PORT=${port + 1} npm start`,
+        `Port ${port} is in use by another program. Use another one: PORT=${port + 1} npm start`,
       );
     case 'EACCES':
       return new StartError(
-        `You may not listen on port ${port}. Take one from 1024 on: PORT=3000 npm start`,
+        `You may not listen on port ${port}. Use one from 1024 up: PORT=3000 npm start`,
       );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return new StartError(
-        `HOST=${host} is no address of this machine (${code}). Leave HOST out, or set it to 0.0.0.0`,
+        `HOST=${host} is not an address of this machine (${code}). Unset HOST, or set it to 0.0.0.0`,
       );
     default:
       return undefined;
   }
 }
 
-/** Asks it, by a route that it has: any other server there answers something else, or nothing. */
+/** Asks one of the shop's routes: any other server answers something else, or nothing. */
 async function isShop(at: ListenConfig): Promise<boolean> {
   const request = get(`${urlOf(at)}/processes`).on('error', () => {});
   const tooLong = setTimeout(() => request.destroy(), ANSWERS_WITHIN_MS);

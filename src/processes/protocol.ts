@@ -12,18 +12,18 @@ export interface Opening extends LogConfig {
   colors: boolean;
 }
 
-/** What the supervisor tells a shop process; the opening comes first and once. */
+/** Orders of the supervisor to a shop process; `open` comes first, and once. */
 export type Order =
   | Opening
   | { type: 'processes'; list: readonly ProcessState[]; events: readonly ProcessEvent[] }
   /** Report what happens in the shop, from that instant on. */
   | { type: 'report'; since: string }
-  /** Finish what runs, and end. */
+  /** Finish running work, then exit. */
   | { type: 'stop' };
 
-/** What a shop process tells the supervisor. */
+/** Reports of a shop process to the supervisor. */
 export type Report =
-  /** It has imported the shop, and hears orders from now on. */
+  /** It has imported the shop, and accepts orders from now on. */
   | { type: 'ready' }
   | { type: 'open'; port: number }
   /** It cannot open; the message is for people. */

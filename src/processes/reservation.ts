@@ -3,19 +3,21 @@ import { codeOf, messageOf } from '../embedded-postgres/embedded-postgres.error.
 import { StartError } from '../start.error.js';
 
 const CONNECTS_WITHIN_MS = 5_000;
-/** First of two 32-bit keys; the second is the number. */
+/** First of two 32-bit keys; the second is the number of the process. */
 const NUMBERS_LOCK = 1_936_223_088;
 
-/** The names of our processes, which no other process has on this database for as long as we live. */
+/**
+ * Names of this shop's processes. No other process on this database has them while this one lives.
+ */
 export interface Reservation {
   names: string[];
-  /** The database's clock at that time, ISO 8601. */
+  /** The database's clock when the names were reserved, ISO 8601. */
   at: string;
   release(): Promise<void>;
 }
 
 /**
- * Connects, which also tells whether the database can be used at all.
+ * Reserves names. Connecting also shows whether the database can be used at all.
  *
  * @throws StartError
  */
@@ -37,9 +39,8 @@ export async function reserveNames(databaseUrl: string, count: number): Promise<
 }
 
 /**
- * Connects, to tell whether the database can be used at all.
+ * Reads the database's clock. Connecting also shows whether the database can be used at all.
  *
- * @returns its clock
  * @throws StartError
  */
 export async function databaseNow(databaseUrl: string): Promise<Date> {
@@ -58,7 +59,7 @@ async function nowOf(client: Client): Promise<Date> {
 
 async function connect(databaseUrl: string): Promise<Client> {
   const client = clientFor(databaseUrl);
-  // It may go away later: what that means is for those who work with it.
+  // It may go away later: the code that works with it handles that.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -82,9 +83,9 @@ function clientFor(databaseUrl: string): Client {
 }
 
 const NO_URL =
-  'DATABASE_URL is no URL of a Postgres; write it like postgresql://user:password@host:5432/shop';
+  'DATABASE_URL is not a Postgres URL; write it as postgresql://user:password@host:5432/shop';
 
-/** What to do about it, without the password. */
+/** Says what to do, without the password. */
 function trouble(error: unknown, databaseUrl: string): string {
   if (!URL.canParse(databaseUrl)) return NO_URL;
   const { host, pathname, username } = new URL(databaseUrl);
@@ -98,6 +99,6 @@ function trouble(error: unknown, databaseUrl: string): string {
   }
   return (
     `No database answers at ${host} (${code || messageOf(error)}). Start it, or correct DATABASE_URL` +
-    '; without DATABASE_URL npm start brings a Postgres of its own'
+    '; without DATABASE_URL, npm start uses an embedded Postgres'
   );
 }

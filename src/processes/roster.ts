@@ -2,13 +2,13 @@ import type { ProcessEvent, ProcessState } from '../shop/processes/processes.js'
 
 const EVENTS_MAX = 10;
 
-/** Who lives, and who has died and come back. */
+/** Which processes are up, and which have died and come back. */
 export class Roster {
   readonly #states = new Map<string, ProcessState>();
   #events: ProcessEvent[] = [];
   readonly #madeAtMs = performance.now();
 
-  /** @param madeAt ISO 8601, on the database's clock: what happens later is told on that one, too */
+  /** @param madeAt ISO 8601, on the database's clock, like the times of all later events */
   constructor(
     names: readonly string[],
     private readonly madeAt: string,
@@ -44,7 +44,7 @@ export class Roster {
     this.#events.splice(EVENTS_MAX);
   }
 
-  /** @returns since when */
+  /** @returns since when it is in that state */
   #set(name: string, state: Pick<ProcessState, 'state' | 'pid'>): string {
     const sinceMs = Date.parse(this.madeAt) + performance.now() - this.#madeAtMs;
     const since = new Date(sinceMs).toISOString();

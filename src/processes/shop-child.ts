@@ -2,22 +2,22 @@ import cluster, { type Worker } from 'node:cluster';
 import { createInterface } from 'node:readline';
 import type { Order, Report } from './protocol.js';
 
-/** What becomes of a shop process. */
+/** Events of a shop process. */
 export interface ShopChildEvents {
   onReport(report: Exclude<Report, { type: 'ready' }>): void;
-  /** It printed a line, or an error of several lines did. */
+  /** One line that it printed; an error may have several. */
   onLine(line: string): void;
   onExit(how: string): void;
 }
 
-/** A shop process as the supervisor holds it. */
+/** A shop process, as its supervisor handles it. */
 export class ShopChild {
   readonly exited: Promise<void>;
   readonly #worker: Worker;
-  /** What it is told before it hears would be lost. */
+  /** Orders sent before the process listens would be lost: they wait here. */
   #unheard: Order[] | undefined = [];
 
-  /** It begins to import the shop, and waits for its opening. */
+  /** The process begins to import the shop, and waits for the order to open. */
   constructor(events: ShopChildEvents) {
     const worker = cluster.fork();
     this.#worker = worker;
@@ -45,7 +45,7 @@ export class ShopChild {
     else if (this.#worker.isConnected()) this.#worker.send(order, () => {});
   }
 
-  /** Lets it finish what it does; one that is still importing does nothing. */
+  /** Lets it finish its work; a process that is still importing is killed. */
   stop(): void {
     if (this.#unheard) this.kill();
     else this.tell({ type: 'stop' });

@@ -1,7 +1,7 @@
 /**
- * One of the processes of a supervised shop: a whole application, with its worker and its HTTP. It
- * imports all of it while the supervisor still looks after the database, and opens when it is told to.
- * Ctrl+C reaches it too; the supervisor says what comes of that.
+ * One process of a supervised shop: a whole application, with worker and HTTP. It imports
+ * everything while the supervisor still prepares the database, and opens on its order. Ctrl+C
+ * reaches this process too; the supervisor decides what follows.
  */
 import { NewsService } from '../shop/feed/news.service.js';
 import { explain } from '../terminal/explain.js';

@@ -7,7 +7,7 @@ import { openShop } from './open-shop.js';
 import { listenTrouble } from './port.js';
 import { databaseNow } from './reservation.js';
 
-/** `npm run start:prod`: one process, as something else runs and watches it. */
+/** `npm run start:prod`: one process, which something else starts and watches. */
 export async function runShop(lifetime: Lifetime): Promise<void> {
   const { logLevels, ...settings } = readSettings(process.env, { prod: true });
   const database = await openDatabase({ prod: true });

@@ -1,6 +1,6 @@
 import { Processes, type ProcessEvent, type ProcessState } from '../shop/processes/processes.js';
 
-/** The processes of a supervised shop, as one of them sees it: by what the supervisor tells. */
+/** The processes of a supervised shop, as the supervisor reports them to one of them. */
 export class SupervisedProcesses extends Processes {
   #list: readonly ProcessState[] = [];
   #events: readonly ProcessEvent[] = [];

@@ -10,7 +10,7 @@ import { Supervisor } from './supervisor.js';
 
 const PROCESSES = 2;
 
-/** `npm start`: the shop with two processes, on the Postgres that it brings or on `DATABASE_URL`. */
+/** `npm start`: the shop in two processes, on its embedded Postgres or on `DATABASE_URL`. */
 export async function superviseShop(lifetime: Lifetime): Promise<void> {
   const terminal = new Terminal();
   const { logLevels, ...settings } = readSettings(process.env, { prod: false });
@@ -22,7 +22,7 @@ export async function superviseShop(lifetime: Lifetime): Promise<void> {
     await reservation?.release();
     await database?.stop();
   });
-  // First of all: they take longer to import the shop than a Postgres to start.
+  // First: importing the shop takes longer than starting a Postgres.
   const supervisor = superviseOn(terminal, lifetime);
   database = await openDatabase({ prod: false, log: (line) => terminal.print(line) });
   reservation = await reserveNames(database.url, PROCESSES);

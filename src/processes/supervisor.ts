@@ -8,31 +8,31 @@ import { Roster } from './roster.js';
 import { ShopChild } from './shop-child.js';
 
 const START_AGAIN_AFTER_MS = 1_000;
-/** Processes that die before they open, one after the other, until the shop gives up. */
+/** Processes in a row that die before they open, until the shop gives up. */
 const FAILED_STARTS_MAX = 5;
 /** Longer than a drain takes. */
 const STOPS_WITHIN_MS = 30_000;
 
-/** What every opening says; the name is each process's own. */
+/** The part of the opening that all processes share; each has its own name. */
 export type Openings = Omit<Opening, 'type' | 'name'>;
 
-/** Whom the supervisor tells. */
+/** Receives what the supervisor reports. */
 export interface Audience {
   happened(news: Happening): void;
-  /** A process printed something: an error, a warning, or what was asked for. */
+  /** A process printed something: an error, a warning, or requested output. */
   printed(name: string, line: string): void;
   died(name: string, how: string): void;
   cameBack(name: string, pid: number): void;
-  /** They were open, and none can be started again. */
+  /** The shop was open, and no process can be started again. */
   failed(error: StartError): void;
 }
 
 /**
- * Runs the processes of a shop on one port, and starts one again that dies. They share the port
- * through `node:cluster`, which hands connections to them in turn.
+ * Runs the processes of a shop on one port, and restarts one that dies. They share the port through
+ * `node:cluster`, which distributes connections round robin.
  */
 export class Supervisor {
-  /** By their place; each place has a name, and in time more than one process. */
+  /** By place. Each place has a name, and over time more than one process. */
   readonly #children = new Map<number, ShopChild>();
   readonly #open = new Set<number>();
   readonly #again = new Set<NodeJS.Timeout>();
@@ -55,19 +55,19 @@ export class Supervisor {
     cluster.setupPrimary({
       exec: fileURLToPath(new URL('./shop-process.js', import.meta.url)),
       args: [],
-      // A debugger's port is ours alone; loaders and the like must go on to the processes.
+      // A debugger's port belongs to this process; loaders and the like must reach the others.
       execArgv: process.execArgv.filter((flag) => !flag.startsWith('--inspect')),
       silent: true,
     });
   }
 
-  /** The processes begin to import the shop, which takes longer than anything else. */
+  /** The processes begin to import the shop, the slowest part of the start. */
   start(): void {
     for (let place = 0; place < this.count; place++) this.#fork(place);
   }
 
   /**
-   * @param names as many as there are processes
+   * @param names one for each process
    * @returns the port, once all of them listen
    * @throws StartError when one of them cannot
    */
@@ -81,7 +81,7 @@ export class Supervisor {
     });
   }
 
-  /** Lets all of them finish what they do. */
+  /** Lets all of them finish their work. */
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const timer of this.#again) clearTimeout(timer);
@@ -179,7 +179,7 @@ export class Supervisor {
     for (const child of this.#children.values()) child.tell({ type: 'processes', list, events });
   }
 
-  /** One of them tells what happens to all. */
+  /** One process reports the news of all. */
   #chooseReporter(): void {
     const [place] = this.#open;
     if (this.#reporter !== undefined || place === undefined) return;

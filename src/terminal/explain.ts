@@ -7,13 +7,13 @@ import { StartError } from '../start.error.js';
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** A line that says what is wrong and what to do; of an unexpected one, the whole error. */
+/** One line that says what is wrong and what to do; for an unexpected error, all of it. */
 export function explain(error: unknown): string {
   if (error instanceof ShopConfigError || error instanceof StartError) return shown(error.message);
   if (codeOf(error) === INSUFFICIENT_PRIVILEGE) {
     return (
-      'The user of DATABASE_URL may not make the tables of the shop. ' +
-      'Let it create in its database, or take another user'
+      'The user of DATABASE_URL may not create the tables of the shop. ' +
+      'Grant it CREATE on the database, or use another user'
     );
   }
   return indented(inspect(error));

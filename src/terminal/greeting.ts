@@ -3,7 +3,7 @@ import { urlOf } from '../processes/port.js';
 import type { ListenConfig, ShopConfig } from '../shop/shop.config.js';
 import type { Terminal } from './terminal.js';
 
-/** What is printed when the shop is open: where the page is, how to stop, and what one will see. */
+/** Printed when the shop is open: where the page is, how to stop, and what to expect. */
 export function greet(
   terminal: Terminal,
   shop: ShopConfig & ListenConfig,

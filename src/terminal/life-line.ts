@@ -6,18 +6,18 @@ const DONE: Partial<Record<What, string>> = {
   'order.reminded': 'reminded',
   'order.paid': 'paid',
   'order.shipped': 'shipped',
-  'order.extended': 'has longer to confirm',
+  'order.extended': 'confirmation extended',
   'order.completed': 'completed',
   'order.rated': 'rated',
   'order.closed': 'closed',
   'message.sent': 'text message sent',
-  'payment.unkept': 'paid too late or wrong, goes back',
+  'payment.unkept': 'paid too late or wrongly, to be refunded',
   'payment.refunded': 'refunded',
-  'dispute.opened': 'under dispute, its timers stand still',
-  'dispute.released': 'released, its timers go on',
+  'dispute.opened': 'under dispute, timers paused',
+  'dispute.released': 'dispute released, timers resumed',
 };
 
-/** Like `#1001 closed, 14 ms late, stock +2, by shop-1`; `undefined`: nothing that a console tells. */
+/** Such as `#1001 closed, 14 ms late, stock +2, by shop-1`; `undefined`: not printed. */
 export function lifeLine({ no, what, amount, ...facts }: Happening): string | undefined {
   const done = DONE[what];
   if (done === undefined || no === null) return undefined;

@@ -1,7 +1,7 @@
 import type { LogLevel } from '@nestjs/common';
 import { ShopLog } from '../shop/shop.log.js';
 
-/** Nest's log in short lines: a level and what it is, without process, date and colour of its own. */
+/** Nest's log in short lines: level and message, without process id, date or extra color. */
 export class ShortLog extends ShopLog {
   constructor({ logLevels, colors }: { logLevels: LogLevel[]; colors: boolean }) {
     super({ logLevels, colors });

@@ -4,7 +4,7 @@ import { shown } from '../shop/shown.js';
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cyan';
 
-/** Who reads what the shop prints: colours only where they show, and nothing else that acts. */
+/** Prints with colors only where they show. Other control sequences are escaped. */
 export class Terminal {
   readonly colors = isatty(1) && process.stdout.hasColors();
 
@@ -12,7 +12,7 @@ export class Terminal {
     process.stdout.write(`${shown(line)}\n`);
   }
 
-  /** For what is wrong. */
+  /** For errors and warnings. */
   complain(line: string): void {
     process.stderr.write(`${shown(line)}\n`);
   }

@@ -43,7 +43,7 @@ describe('the processes of a shop', () => {
     expect(shop.process.output).not.toContain(ESCAPE);
     const port = Number(new URL(shop.url).port);
     await expect(freePortOf({ host: '127.0.0.1', port })).rejects.toThrow(
-      `The shop runs already: ${shop.url}. For another one beside it: PORT=${port + 1} npm start`,
+      `The shop already runs at ${shop.url}. To start another one: PORT=${port + 1} npm start`,
     );
   });
 

@@ -19,7 +19,7 @@ const serverWith = (change: Partial<URL>): string =>
   Object.assign(new URL(currentRun().serverUrl), change).href;
 
 it.each<[string, () => string, RegExp]>([
-  ['of no Postgres', () => 'postgres', /^DATABASE_URL is no URL of a Postgres; /],
+  ['of no Postgres', () => 'postgres', /^DATABASE_URL is not a Postgres URL; /],
   [
     'where nobody answers',
     () => 'postgresql://me:secret@127.0.0.1:1/shop',
@@ -46,17 +46,17 @@ it('a port that cannot be had is told, and which one can', async () => {
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
   await expect(freePortOf({ host: '127.0.0.1', port })).rejects.toThrow(
-    `Port ${port} is in use by another program. Take another one: PORT=${port + 1} npm start`,
+    `Port ${port} is in use by another program. Use another one: PORT=${port + 1} npm start`,
   );
   await new Promise((done) => other.close(done));
 
   // Any: one that no connection going out is given before the shop listens.
   expect(await freePortOf({ host: '127.0.0.1', port: 0 })).toBeLessThan(32_768);
   await expect(freePortOf({ host: 'nowhere.invalid', port: 0 })).rejects.toThrow(
-    /^HOST=nowhere\.invalid is no address of this machine /,
+    /^HOST=nowhere\.invalid is not an address of this machine /,
   );
   const error = Object.assign(new Error('listen EACCES'), { code: 'EACCES' });
   expect(listenTrouble(error, { host: '127.0.0.1', port: 80 })?.message).toBe(
-    'You may not listen on port 80. Take one from 1024 on: PORT=3000 npm start',
+    'You may not listen on port 80. Use one from 1024 up: PORT=3000 npm start',
   );
 });

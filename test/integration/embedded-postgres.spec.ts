@@ -97,7 +97,7 @@ describe('the embedded Postgres', () => {
     const second = await begin();
     expect(second.url).toBe(first.url);
     expect(await ask(second.url, 'SELECT answer FROM kept')).toEqual([42]);
-    expect(told).toEqual([`Making a Postgres in ${dataDir}, this one time`]);
+    expect(told).toEqual([`Creating a Postgres in ${dataDir}, only this once`]);
     const listens = `SELECT current_setting('listen_addresses'), current_setting('unix_socket_directories')`;
     expect(await ask(second.url, listens)).toEqual(['127.0.0.1', '']);
     const wrong = new URL(second.url);
@@ -118,7 +118,7 @@ describe('the embedded Postgres', () => {
     [
       'its password is lost: nobody could enter the server',
       () => rm(join(dataDir, 'password')),
-      /password cannot be read \(ENOENT: .*password\)\. Put it back, move .* away to begin anew/,
+      /password cannot be read \(ENOENT: .*password\)\. Restore it, move .* away to start over/,
     ],
     [
       'its data are of another version',
