@@ -9,31 +9,31 @@ import type { ServerClock } from './server-clock.js';
 import { NoAnswer, type Answer, type ShopProcess } from './shop-process.js';
 
 const PLACED_WITHIN_MS = 30_000;
-/** A provider asks again when it has waited so long, and is twice as patient every time. */
+/** A provider that waits this long repeats its report, and doubles its patience each time. */
 const ANSWERED_WITHIN_MS = 2_000;
-/** While no process is up a payment is asked for in vain, often; a timer of weeks would fire at once. */
+/** While no process is up a payment is repeated often. A timer of weeks would fire at once. */
 const DOUBLED_TIMES_MAX = 5;
 const ASKS_AGAIN_AFTER_MS = 50;
-/** It asks until then, from the deadline. */
+/** The provider repeats a report until this long after the deadline. */
 const GIVES_UP_AFTER_MS = 30_000;
 const WARM_UP_TRIPS = 20;
-/** A buyer who waits longer than this for the shop cannot aim at a deadline any more. */
+/** A buyer who waits longer than this for the shop can no longer aim at a deadline. */
 const LEAD_MS_MAX = 500;
 
-/** A payment that the database has, and since when. */
+/** A payment in the database, and when it was captured. */
 export interface Arrival {
   transaction: string;
   capturedAtMs: number;
 }
 
-/** Those who order, and the provider that reports their money, over HTTP. */
+/** The buyers, and the provider that reports their payments, over HTTP. */
 export class Buyers {
   placed = 0;
   answered = 0;
-  /** When each payment would arrive if it took no time at all. */
+  /** When each payment would arrive if it took no time. */
   readonly #startedAtMs = new Map<string, number>();
   #turn = 0;
-  /** So long before it is to arrive a payment is sent. */
+  /** How long before its arrival a payment is sent. */
   #leadMs = 0;
 
   constructor(
@@ -41,7 +41,7 @@ export class Buyers {
     private readonly clock: ServerClock,
   ) {}
 
-  /** A first guess at how long a payment takes to the database. */
+  /** A first estimate of how long a payment takes to reach the database. */
   async warmUp(): Promise<void> {
     const tripsMs: number[] = [];
     for (let trip = 0; trip < WARM_UP_TRIPS; trip += 1) {
@@ -54,7 +54,7 @@ export class Buyers {
     this.#leadMs = medianOf(tripsMs);
   }
 
-  /** A better one, from payments that have arrived of late. */
+  /** A better estimate, from recent payments. */
   learn(arrivals: readonly Arrival[]): void {
     const tookMs = arrivals.flatMap(({ transaction, capturedAtMs }) => {
       const startedAtMs = this.#startedAtMs.get(transaction);
@@ -76,7 +76,10 @@ export class Buyers {
     return { id, total, payDeadlineMs: Date.parse(payDeadline), home, items, payment };
   }
 
-  /** So that it arrives so long after the deadline, as far as a client can choose. */
+  /**
+   * Sends the payment so that it arrives `offsetMs` after the deadline, within what a client can
+   * control.
+   */
   async pay({ id, payDeadlineMs, payment }: LedgerOrder, offsetMs: number): Promise<void> {
     if (!payment) return;
     const { transaction, amount } = payment;
@@ -97,7 +100,7 @@ export class Buyers {
     }
   }
 
-  /** To any process that is up, in turn, as a load balancer does. */
+  /** To the processes that are up, in turn, like a load balancer. */
   async #report(report: object, withinMs: number): Promise<Answer | null> {
     const up = this.processes.filter(({ state }) => state === 'up');
     const process = up[this.#turn++ % up.length];

@@ -1,10 +1,10 @@
 import type { Ledger, LedgerOrder, LedgerPayment } from './ledger.js';
 import type { Picture, PicturedOrder, PicturedPayment } from './picture.js';
 
-/** What must hold, and what breaks it: one line for each order, or SKU. */
+/** A rule, and what breaks it: one line for each order or SKU. */
 export interface RaceCheck {
   name: string;
-  /** How many were looked at, and how many of them are wrong. */
+  /** How many were checked, and how many of them are wrong. */
   detail: string;
   broken: string[];
 }
@@ -12,7 +12,7 @@ export interface RaceCheck {
 /** Everything about one order. */
 interface Story {
   told: LedgerOrder;
-  /** `undefined`: the database does not know it. */
+  /** `undefined`: it is not in the database. */
   is: PicturedOrder | undefined;
   payments: PicturedPayment[];
   closedBy: string[];
@@ -21,8 +21,7 @@ interface Story {
 type Paid = Story & { told: { payment: LedgerPayment } };
 
 /**
- * What can be checked only against a record of what the shop has answered. The shop's own invariants
- * look at the database alone.
+ * Checks that need a record of the shop's answers. The shop's own invariants only see the database.
  */
 export function checksOf(ledger: Ledger, picture: Picture): RaceCheck[] {
   const stories = storiesOf(ledger, picture);
@@ -87,7 +86,7 @@ function notPaid({ is, payments, told }: Paid): string | null {
   return `told "paid", yet ${is?.status ?? 'unknown'}${apart(is, kept)}, ${money}`;
 }
 
-/** How close the two came to each other. */
+/** How far apart payment and close were. */
 function apart(is?: PicturedOrder, payment?: PicturedPayment): string {
   if (!is?.closedAtMs || !payment) return '';
   const at = (instantMs: number): string => {
@@ -104,7 +103,7 @@ function notRefunded({ is, payments, told }: Paid): string | null {
   return null;
 }
 
-/** In cents: what was paid is kept for an order that is paid, or goes back. */
+/** In cents: every payment is kept for a paid order, or refunded. */
 function moneyCheck(paid: readonly Paid[]): RaceCheck {
   let [taken, kept, back, lost] = [0, 0, 0, 0];
   for (const { told, is, payments } of paid) {
@@ -146,7 +145,7 @@ function wronglyClosed({ is, closedBy, told }: Story): string | null {
   return `PAID, yet closed by ${by}: its ${pieces} pieces went back on sale`;
 }
 
-/** From what buyers have ordered, not from what the database says they have. */
+/** Computed from what buyers ordered, not from the orders in the database. */
 function stockCheck(stories: readonly Story[], { stock }: Picture): RaceCheck {
   const held = new Map<string, number>();
   for (const { told, is } of stories) {

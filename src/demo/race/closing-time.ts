@@ -1,6 +1,6 @@
 type Close = () => Promise<unknown>;
 
-/** What has been opened, closed in reverse however the race ends. */
+/** Closes everything that was opened, in reverse order, however the race ends. */
 export class ClosingTime {
   readonly #open: Close[] = [];
   #closing: Promise<void> | undefined;
@@ -15,7 +15,7 @@ export class ClosingTime {
     return this.#closing !== undefined;
   }
 
-  /** What cannot be closed does not keep the others open. */
+  /** An error while closing does not keep the rest open. */
   closeAll(): Promise<void> {
     return (this.#closing ??= this.#closeAll());
   }

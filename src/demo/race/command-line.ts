@@ -9,11 +9,11 @@ export interface RaceOptions {
   /** Orders that are paid at their deadline. */
   orders: number;
   processes: number;
-  /** Chooses everything that is left to chance. */
+  /** Seed of every random choice. */
   seed: number;
 }
 
-/** The command line cannot be understood; the message says which option, and what would be right. */
+/** The command line is invalid; the message names the option and a valid value. */
 export class RaceUsageError extends Error {
   override readonly name = 'RaceUsageError';
 }
@@ -52,7 +52,7 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const;
 
-/** @returns `'help'` when that is what was asked for. @throws RaceUsageError */
+/** @returns `'help'` if help was requested. @throws RaceUsageError */
 export function parseCommandLine(args: readonly string[]): RaceOptions | 'help' {
   const given = parse(args);
   if (given.help) return 'help';

@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ServerClock } from './server-clock.js';
 import type { ShopProcess } from './shop-process.js';
 
-/** It is stopped at the latest after so long, whatever it does then. */
+/** The process is stopped at the latest after this long, whatever it does then. */
 const PATIENCE_MS = 2_000;
 const BETWEEN_LOOKS_MS = 4;
 
 /**
- * Stops a process with SIGSTOP in the middle of its work: waits until it is at work, stops it, and lets it
- * go on if that work was done meanwhile.
+ * Stops a process with SIGSTOP in the middle of its work. Waits until it is at work, stops it, and
+ * resumes it if that work was done meanwhile.
  */
 export async function stopAtWork(
   victim: ShopProcess,

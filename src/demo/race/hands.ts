@@ -3,7 +3,7 @@ import { spread } from '../../delay-queue/store/rows/attempt-rows.js';
 import type { Closer } from './command-line.js';
 import type { Fault, LedgerOrder } from './ledger.js';
 
-/** What a process had in its hands: orders whose close it had begun, or was to begin. */
+/** What a process was working on: orders whose close it had begun, or was to begin. */
 export type Hands = Pick<Fault, 'held' | 'owned'>;
 
 interface WaitingClose {
@@ -12,7 +12,7 @@ interface WaitingClose {
   leasedBy: string | null;
 }
 
-/** @param name of the process, which is its node's */
+/** @param name of the process, which is also its node's */
 export async function handsOf(
   closer: Closer,
   client: Client,
@@ -20,12 +20,12 @@ export async function handsOf(
   orders: readonly LedgerOrder[],
 ): Promise<Hands> {
   if (closer === 'delay-queue') return handsOfNode(client, name);
-  // A timer is where the order was placed; a scan belongs to no process.
+  // A timer lives where the order was placed; a scan belongs to no process.
   const own = closer === 'naive' ? orders.filter(({ home }) => home === process) : [];
   return { held: [], owned: own.map(({ id }) => id) };
 }
 
-/** Orders whose close that node has begun. Asked again and again, so it is cheap. */
+/** Orders whose close that node has begun. Polled often, so it must be cheap. */
 export async function heldBy(client: Client, name: string): Promise<string[]> {
   const { rows } = await client.query<{ orderId: string }>({
     name: 'held by',
@@ -47,7 +47,7 @@ async function handsOfNode(client: Client, name: string): Promise<Hands> {
   );
   const rank = nodes.rows.findIndex(({ id }) => id === name);
   const isHeld = ({ leasedBy }: WaitingClose): boolean => leasedBy === name;
-  // As the engine shares them out (docs/engine.md).
+  // The same share as the engine's (docs/engine.md).
   const isOwned = ({ id }: WaitingClose): boolean =>
     spread(Number(id)) % nodes.rows.length === rank;
   const idsOf = (those: readonly WaitingClose[]): string[] => those.map(({ orderId }) => orderId);

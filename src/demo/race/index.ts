@@ -1,4 +1,4 @@
-/** `npm run demo:race`: what becomes of orders that are paid at the very moment they close. */
+/** `npm run demo:race`: what happens to orders that are paid at the moment they close. */
 import { inspect } from 'node:util';
 import { ClosingTime } from './closing-time.js';
 import { parseCommandLine, RaceUsageError, USAGE, type RaceOptions } from './command-line.js';

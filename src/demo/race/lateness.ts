@@ -1,7 +1,7 @@
 import type { Fault, Ledger } from './ledger.js';
 import type { Picture } from './picture.js';
 
-/** How late orders were closed, on the database's clock. */
+/** How late orders were closed, by the database's clock. */
 export interface Lateness {
   of: string;
   count: number;
@@ -10,7 +10,7 @@ export interface Lateness {
   maxMs: number;
 }
 
-/** All closes, and apart those of the processes that were hit. */
+/** Of all closes, and separately of those of the processes that were hit. */
 export function latenessesOf({ orders, killed, paused }: Ledger, picture: Picture): Lateness[] {
   const ours = new Set(orders.map(({ id }) => id));
   const closed = picture.orders.flatMap(({ id, payDeadlineMs, closedAtMs, status }) =>
@@ -70,6 +70,6 @@ function summaryOf(of: string, latenessMs: readonly number[]): Lateness {
   };
 }
 
-/** One of them, as they are; NaN of none. @param sorted ascending */
+/** A value of the list, not interpolated; NaN if there is none. @param sorted ascending */
 export const percentile = (sorted: readonly number[], fraction: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))] ?? Number.NaN;

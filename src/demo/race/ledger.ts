@@ -13,31 +13,31 @@ export interface LedgerOrder {
   payment: LedgerPayment | null;
 }
 
-/** Money that has been taken, and what the shop has said to it. */
+/** A payment that was taken, and the shop's answer. */
 export interface LedgerPayment {
   transaction: string;
   amount: number;
-  /** How often the shop was asked before it answered. */
+  /** How often the shop was asked. */
   asked: number;
   /** `null`: never answered. */
   answer: PaymentReceipt | null;
 }
 
-/** What was asked and answered, from outside: what the database is compared with. */
+/** All requests and answers, seen from outside: the database is compared with them. */
 export interface Ledger {
   closer: Closer;
   orders: LedgerOrder[];
-  /** The first process is 0; `null`: that fault did not come. */
+  /** Processes are counted from 0; `null`: that fault did not occur. */
   killed: Fault | null;
   paused: (Fault & { untilMs: number }) | null;
 }
 
-/** A process that was hit, on the database's clock. */
+/** A process that was hit. Times are of the database's clock. */
 export interface Fault {
   process: number;
   atMs: number;
   /** Orders whose close it had begun. */
   held: string[];
-  /** Orders whose close was its own to begin. */
+  /** Orders whose close it was to begin. */
   owned: string[];
 }

@@ -19,19 +19,19 @@ export interface PicturedPayment {
   capturedAtMs: number;
 }
 
-/** What the database says when all is over. */
+/** The state of the database when the race is over. */
 export interface Picture {
   nowMs: number;
   orders: PicturedOrder[];
   payments: PicturedPayment[];
   stock: { sku: string; stock: number; initialStock: number }[];
-  /** Who says to have closed what: one line for each time. */
+  /** Which process reports which order closed; one entry for each close. */
   closes: { orderId: string; by: string }[];
 }
 
 const ms = (column: string): string => `(extract(epoch FROM ${column}) * 1000)::float8`;
 
-/** As of one instant. */
+/** A snapshot of one instant. */
 export async function pictureOf(client: Client): Promise<Picture> {
   const all = async <Row>(sql: string): Promise<Row[]> => (await client.query(sql)).rows as Row[];
   await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`);
@@ -50,7 +50,7 @@ export async function pictureOf(client: Client): Promise<Picture> {
          FROM payment ORDER BY captured_at`,
       ),
       stock: await all(`SELECT sku, stock, initial_stock AS "initialStock" FROM sku ORDER BY sku`),
-      // A close that came second has found a paid order, and closed nothing.
+      // A close that came second found a paid order and closed nothing.
       closes: await all(
         `SELECT key AS "orderId", node AS by FROM delay_queue.history JOIN orders ON key = orders.id::text
          WHERE name = 'order.close' AND state = 'completed' AND paid_at IS NULL ORDER BY ended_at`,

@@ -1,4 +1,4 @@
-/** One process of the race: a shop over HTTP on a port of its own, with a worker. */
+/** One process of the race: a shop with its own HTTP port and a worker. */
 import 'reflect-metadata';
 import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -8,7 +8,7 @@ import type { Command, Message, ProcessOrder } from './protocol.js';
 
 const tell = (message: Message): void => void process.send?.(message);
 
-// Ctrl+C reaches the whole group: the race decides when we end, and so does its end.
+// Ctrl+C reaches the whole group: the race decides when this process ends, also by its own end.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.once('disconnect', () => process.exit(1));
 

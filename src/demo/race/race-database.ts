@@ -11,19 +11,19 @@ import type { ClosingTime } from './closing-time.js';
 import { PRICE_CENTS, RACE_SKUS } from './plan.js';
 import { RaceError } from './race-error.js';
 
-/** Of one process: the pool, the engine's own, and a little. */
+/** Connections of one process: the pool, the engine's, and some spare ones. */
 const CONNECTIONS_PER_PROCESS = 28;
 const CONNECTIONS_OF_THE_RACE = 12;
 const STOCK = 1_000_000;
 
-/** A database of this race alone, with the shop's tables and something to sell. */
+/** A database only for this race, with the shop's tables and something to sell. */
 export interface RaceDatabase {
   url: string;
   /** The race's own connection. */
   client: Client;
 }
 
-/** Both are gone when the race is over. @throws RaceError */
+/** The database and the client are removed when the race is over. @throws RaceError */
 export async function openRaceDatabase(
   processes: number,
   closing: ClosingTime,

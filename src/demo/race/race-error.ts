@@ -1,4 +1,4 @@
-/** The race could not be run: print the message alone, without a stack. */
+/** The race could not be run: print only the message, no stack. */
 export class RaceError extends Error {
   override readonly name = 'RaceError';
 }

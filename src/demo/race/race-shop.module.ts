@@ -8,7 +8,7 @@ import type { ProcessOrder } from './protocol.js';
 
 const HOUR_MS = 3_600_000;
 
-/** The shop as it is, with a short lease: the race waits for what a dead process had claimed. */
+/** The shop with a short lease: the race waits for what a dead process had claimed. */
 @Module({})
 export class RaceShopModule {
   static forRoot({ name, databaseUrl, payWithinMs, leaseMs }: ProcessOrder): DynamicModule {
@@ -26,7 +26,7 @@ export class RaceShopModule {
       imports: [
         TypeOrmModule.forRoot({ ...databaseOptions(databaseUrl), retryAttempts: 1 }),
         ScheduleModule.forRoot(),
-        // The lease of a transactional attempt is the larger one of the two.
+        // The lease of a transactional attempt is the larger of the two.
         DelayQueueModule.forRoot({ nodeName: name, lease: leaseMs, timeout: leaseMs }),
         ShopModule.forRoot(shop),
       ],

@@ -17,7 +17,7 @@ import { ServerClock } from './server-clock.js';
 import { ShopProcess } from './shop-process.js';
 import { settled, watch } from './watch.js';
 
-/** Longer than a lease and all that comes after it; memory does not come back at all. */
+/** Longer than a lease and what follows it. Timers in memory do not come back at all. */
 const PATIENCE_MS = { 'delay-queue': 20_000, naive: 1_500, cron: 1_500 } as const;
 const MINUTE_MS = 60_000;
 
@@ -25,15 +25,15 @@ export interface RaceResult {
   plan: Plan;
   ledger: Ledger;
   picture: Picture;
-  /** Of this race. */
+  /** Checks of this race. */
   checks: RaceCheck[];
-  /** The shop's own, as it answers them. */
+  /** The shop's own invariants, as it answers them. */
   invariants: Invariants['checks'];
-  /** What processes had to complain of. */
+  /** Errors and warnings of the processes. */
   outputs: string[];
 }
 
-/** @throws RaceError when it cannot be run */
+/** @throws RaceError when the race cannot be run */
 export async function race(
   options: RaceOptions,
   progress: Progress,
@@ -80,7 +80,7 @@ class Race {
     return new Race(plan, progress, database, processes, await ServerClock.read(database.client));
   }
 
-  /** All orders, each from its placing to its payment, and the faults between them. */
+  /** Plays all orders, each from its placing to its payment, and the faults in between. */
   async run(): Promise<void> {
     const { orders, payWithinMs, windowMs } = this.plan;
     await this.#buyers.warmUp();
@@ -157,7 +157,7 @@ class Race {
     };
   }
 
-  /** A shop that keeps no delays breaks no rule about them. */
+  /** A shop without delays cannot break rules about them. */
   #isOf(name: string): boolean {
     const sql: string = (INVARIANTS as Record<string, string>)[name] ?? '';
     return this.plan.closer === 'delay-queue' || !sql.includes('delay_queue.');
@@ -188,7 +188,7 @@ class Race {
     const { orders } = this.#ledger;
     const victim = this.processes[process]!;
     if (closer === 'delay-queue') {
-      // While it closes an order that is not paid: another process has to.
+      // While it closes an unpaid order: another process has to take over.
       const unpaid = new Set(orders.filter(({ payment }) => !payment).map(({ id }) => id));
       const isAtWork = async (): Promise<boolean> =>
         (await heldBy(client, victim.name)).some((id) => unpaid.has(id));

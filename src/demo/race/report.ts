@@ -13,18 +13,18 @@ const CLOSED_BY: Record<Closer, string> = {
   cron: 'Orders are closed by a scan once a minute in each process: SELECT, then UPDATE.',
 };
 
-/** What there is to see, printed before it begins. */
+/** Printed before the race begins: what there is to see. */
 export const headingOf = ({ orders, processes, seed, closer }: RaceOptions): string =>
   `${orders} orders are paid at the very moment they close, by ${processes} processes; ` +
   `one is paused, one is killed. Seed ${seed}.\n${CLOSED_BY[closer]}`;
 
-/** What came of it. */
+/** The result of the race. */
 export const reportOf = (result: RaceResult, style: Style): string =>
   [answersOf(result), latenessOf(result), checksOf(result, style), invariantsOf(result, style)]
     .map((lines) => `\n${lines.join('\n')}`)
     .join('\n');
 
-/** How many rules do not hold. */
+/** How many rules are broken. */
 export const brokenOf = ({ checks, invariants }: RaceResult): number =>
   checks.filter(({ broken }) => broken.length > 0).length +
   invariants.filter(({ ok }) => !ok).length;

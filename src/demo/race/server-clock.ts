@@ -2,14 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 
 const READINGS = 20;
-/** The last part of a wait, which is not put off any more. */
+/** The last part of a wait: its instant is not read again. */
 const LOOK_EVERY_MS = 20;
 
-/** The database's clock, as deadlines are judged by it, estimated from this process. */
+/** Estimate of the database's clock, by which deadlines are judged. */
 export class ServerClock {
   private constructor(private readonly aheadMs: number) {}
 
-  /** Of several readings the one with the shortest round trip: it can be off by the least. */
+  /** Of several readings, takes the one with the shortest round trip: its error is the smallest. */
   static async read(client: Client): Promise<ServerClock> {
     let best = { tripMs: Infinity, aheadMs: 0 };
     for (let reading = 0; reading < READINGS; reading += 1) {
@@ -27,7 +27,7 @@ export class ServerClock {
     return performance.now() + this.aheadMs;
   }
 
-  /** Resolves at that instant, which may still move while it is far; at once when it has passed. */
+  /** Resolves at that instant, which may move while it is far; at once when it has passed. */
   async reaches(instantMs: () => number): Promise<void> {
     for (let leftMs = instantMs() - this.nowMs; leftMs > 0; leftMs = instantMs() - this.nowMs) {
       await pause(leftMs > 2 * LOOK_EVERY_MS ? leftMs - LOOK_EVERY_MS : leftMs);

@@ -20,18 +20,18 @@ export interface Answer {
   body: unknown;
 }
 
-/** A process of the shop, as the race sees it. */
+/** A process of the shop, as seen by the race. */
 export class ShopProcess {
   state: 'up' | 'paused' | 'dead' = 'up';
-  /** Orders that it says to have closed: the naive ones do. */
+  /** Orders that a naive process reports as closed. */
   readonly closed: string[] = [];
-  /** What it printed last. */
+  /** The last part of its output. */
   output = '';
 
   readonly #agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX });
   #url = '';
 
-  /** Resolves when it listens. @throws RaceError with what it printed */
+  /** Resolves when it listens. @throws RaceError with its output */
   static async start(order: ProcessOrder): Promise<ShopProcess> {
     const child = fork(
       fileURLToPath(new URL('./process.js', import.meta.url)),
@@ -75,13 +75,13 @@ export class ShopProcess {
     this.child.send(command);
   }
 
-  /** SIGSTOP: it does not notice anything. */
+  /** SIGSTOP: the process does not notice. */
   pause(): void {
     this.child.kill('SIGSTOP');
     this.state = 'paused';
   }
 
-  /** Paused for longer: it goes on also when its parent is gone. */
+  /** A longer pause: the process is resumed even if its parent is gone. */
   async pauseFor(forMs: number): Promise<void> {
     const seconds = Math.ceil(forMs / 1_000) + 1;
     const guard = spawn('sh', ['-c', `sleep ${seconds}; kill -CONT ${this.child.pid}`], {
@@ -100,7 +100,7 @@ export class ShopProcess {
     this.state = 'up';
   }
 
-  /** SIGKILL; also when it is stopped. */
+  /** SIGKILL, also of a stopped process. */
   async kill(): Promise<void> {
     this.#agent.destroy();
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
@@ -110,7 +110,7 @@ export class ShopProcess {
     await exited;
   }
 
-  /** Lets it drain and end; kills it when it does not. */
+  /** Lets it drain and exit; kills it if it does not. */
   async stop(): Promise<void> {
     if (this.state !== 'up' || !this.child.connected) return this.kill();
     const exited = once(this.child, 'exit');

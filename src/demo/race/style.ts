@@ -6,7 +6,7 @@ export interface Style {
 
 const plain = (text: string): string => text;
 
-/** Colours on a terminal only, and not where they are not wanted. */
+/** Colors only on a terminal, and only where they are wanted. */
 export function styleFor(out: NodeJS.WriteStream, env: NodeJS.ProcessEnv = process.env): Style {
   if (!out.isTTY || env.NO_COLOR) return { good: plain, bad: plain };
   return {

@@ -4,14 +4,14 @@ import type { Arrival } from './buyers.js';
 const EVERY_MS = 100;
 const ARRIVALS = 15;
 
-/** How many orders and payments there are in each state. */
+/** How many orders and payments are in each state. */
 export interface Counts {
   unpaid: number;
   paid: number;
   closed: number;
   refundPending: number;
   refunded: number;
-  /** The last payments that came. */
+  /** The latest payments. */
   arrivals: Arrival[];
 }
 
@@ -30,7 +30,7 @@ export async function countsOf(client: Client): Promise<Counts> {
   return rows[0]!;
 }
 
-/** Looks at the database several times a second. @returns what ends it */
+/** Polls the database several times a second. @returns stops it */
 export function watch(client: Client, seen: (counts: Counts) => void): () => void {
   let isLooking = false;
   const timer = setInterval(() => {
@@ -38,7 +38,7 @@ export function watch(client: Client, seen: (counts: Counts) => void): () => voi
     isLooking = true;
     countsOf(client)
       .then(seen)
-      // Whatever it is, the race itself meets it, too.
+      // The race itself meets the same error.
       .catch(() => {})
       .finally(() => {
         isLooking = false;
@@ -47,7 +47,7 @@ export function watch(client: Client, seen: (counts: Counts) => void): () => voi
   return () => clearInterval(timer);
 }
 
-/** Looks until nothing is left to be done, or nothing has happened for so long. */
+/** Polls until nothing is left to do, or nothing has changed for `patienceMs`. */
 export function settled(
   client: Client,
   patienceMs: number,

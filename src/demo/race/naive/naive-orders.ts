@@ -17,9 +17,9 @@ export const CLOSED = Symbol('CLOSED');
 const HOUR_MS = 3_600_000;
 
 /**
- * Orders as they are often written. Everything that belongs together is one transaction, stock is
- * taken by a guarded update, a late payment is refunded: the faults are the two that it is about.
- * The state is judged by one statement and written by another, and time is kept in memory.
+ * Orders as many shops write them. What belongs together is one transaction, stock is taken by a
+ * guarded update, and a late payment is refunded. Only the two faults to show are left: the state
+ * is read by one statement and written by another, and the time to pay is kept in memory.
  */
 @Injectable()
 export class NaiveOrders {
@@ -57,7 +57,7 @@ export class NaiveOrders {
     return { id, status: 'UNPAID', total, payDeadline: payDeadline.toISOString(), serverNow: now };
   }
 
-  /** Looks whether the order is unpaid, then writes. */
+  /** Reads whether the order is unpaid, then writes. */
   async close(id: string): Promise<void> {
     const order = await this.dataSource.manager.findOneOrFail(Order, {
       where: { id },
@@ -66,7 +66,7 @@ export class NaiveOrders {
     if (order.status === 'UNPAID') await this.write(order);
   }
 
-  /** An order that was found unpaid. */
+  /** Closes an order that was read as unpaid. */
   async write({ id, items }: Order): Promise<void> {
     await this.dataSource.transaction(async (manager) => {
       await manager.update(
@@ -85,7 +85,7 @@ export class NaiveOrders {
     this.closed(id);
   }
 
-  /** Looks whether the order is unpaid, then writes. */
+  /** Reads whether the order is unpaid, then writes. */
   pay(report: PaymentReport): Promise<PaymentReceipt> {
     const { provider, transaction, orderId, amount } = report;
     return this.dataSource.transaction(async (manager) => {

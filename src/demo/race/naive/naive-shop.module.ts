@@ -12,8 +12,8 @@ import { CLOSED, NaiveOrders, NAIVE_ORDER } from './naive-orders.js';
 import { OverdueScan } from './overdue-scan.js';
 
 /**
- * What many shops do, on the same tables and the same Postgres: the state is looked at in one
- * statement and written by the next one, and the time to pay is a timer in memory, or a scan.
+ * What many shops do, on the same tables and the same Postgres: the state is read by one statement
+ * and written by the next, and the time to pay is a timer in memory, or a scan.
  */
 @Module({ controllers: [CatalogController, InvariantsController, NaiveOrdersController] })
 export class NaiveShopModule {

@@ -5,7 +5,7 @@ import { NaiveOrders } from './naive-orders.js';
 
 const MINUTE_MS = 60_000;
 
-/** Once a minute, in each process: what is overdue and unpaid is closed, one order after the other. */
+/** Once a minute, in each process: closes what is overdue and unpaid, one order after the other. */
 @Injectable()
 export class OverdueScan implements BeforeApplicationShutdown {
   readonly #logger = new Logger(OverdueScan.name);
