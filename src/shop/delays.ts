@@ -1,9 +1,9 @@
 import type { Race } from './races/races.js';
 
 /**
- * Everything the shop puts off, with what each delay carries. Keys: the order's id; for a refund the
- * payment's, for a message the message's, for a campaign the campaign's, for a reminder of merchants the
- * time zone.
+ * Every delay of the shop, with its payload. The key is the order's id. A refund has the payment's
+ * id, a message the message's, a campaign the campaign's, and a reminder of merchants the time
+ * zone.
  */
 declare module 'nestjs-delay-queue' {
   interface DelayPayloads {
@@ -11,26 +11,26 @@ declare module 'nestjs-delay-queue' {
     'campaign.send': { campaignId: string };
     /** The time to pay is over. */
     'order.close': { orderId: string };
-    /** The buyer has had long enough to say that nothing arrived. */
+    /** The buyer's time to report that nothing arrived is over. */
     'order.confirm': { orderId: string };
-    /** The buyer has had long enough to rate. */
+    /** The buyer's time to rate is over. */
     'order.rate': { orderId: string };
     /** The time to pay is nearly over. */
     'order.remind': { orderId: string };
-    /** The order is placed and a moment has passed: the text message that says so. */
+    /** The text message that confirms an order, shortly after it was placed. */
     'order.sms': { orderId: string };
-    /** It is nine in that time zone: merchants hear of the orders that wait to be shipped. */
+    /** At nine in that time zone, merchants are reminded of orders that wait to be shipped. */
     'merchant.remind': { timeZone: string };
-    /** A message of the outbox goes to its buyer. */
+    /** A message of the outbox is sent to its buyer. */
     'message.send': { messageId: string };
-    /** Money that belongs to no open order goes back. */
+    /** A payment that belongs to no open order is refunded. */
     'payment.refund': { paymentId: string };
-    /** An order is paid about when it closes, because a visitor wants to see it. */
+    /** Pays an order about when it closes, in a race that a visitor started. */
     'race.pay': { orderId: string; race: Race };
   }
 }
 
-/** The delays whose key is an order's id, in the order in which their rows are locked. */
+/** Delays whose key is an order's id, in the order in which their rows are locked. */
 export const ORDER_DELAYS = [
   'order.close',
   'order.confirm',

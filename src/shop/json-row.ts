@@ -1,11 +1,11 @@
 import type { EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
 
-/** A row of a table as Postgres's `to_json` writes it: by the names of its columns. */
+/** A row as Postgres's `to_json` writes it: by column name. */
 export type JsonRow = Record<string, unknown>;
 
 /**
- * The entity that such a row is. For statements that TypeORM cannot make: one that answers rows of
- * several tables at once is one round trip, and one snapshot, without a transaction.
+ * The entity of such a row, for statements that TypeORM cannot build: one that returns rows of
+ * several tables takes one round trip and one snapshot, without a transaction.
  */
 export function entityOf<Entity extends ObjectLiteral>(
   { dataSource }: EntityManager,
@@ -16,7 +16,7 @@ export function entityOf<Entity extends ObjectLiteral>(
   const entity: ObjectLiteral = metadata.create();
   for (const column of metadata.columns) {
     const value = row[column.databaseName];
-    // As the driver answers a bigint, and as its column's transformer expects it.
+    // As the driver returns a bigint, and as its column's transformer expects it.
     const given = column.type === 'bigint' && typeof value === 'number' ? String(value) : value;
     entity[column.propertyName] = dataSource.driver.prepareHydratedValue(given, column);
   }

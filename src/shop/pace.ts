@@ -1,12 +1,12 @@
-/** How often something may be done that costs the more the busier the shop is. */
+/** How often to do something whose cost grows with the shop's load. */
 export interface Pace {
-  /** Of the time, while it takes long: 1/5. */
+  /** Largest share of the time, such as 1/5. */
   share: number;
   leastPauseMs: number;
-  /** What took longer than this allows for was waiting, most likely, and not at work. */
+  /** A longer pause is not justified: what took so long was probably waiting, not working. */
   mostPauseMs: number;
 }
 
-/** The pause after something that took so long. */
+/** The pause after work that took `tookMs`. */
 export const pauseAfter = (tookMs: number, { share, leastPauseMs, mostPauseMs }: Pace): number =>
   Math.min(mostPauseMs, Math.max(leastPauseMs, tookMs * (1 / share - 1)));

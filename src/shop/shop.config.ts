@@ -11,17 +11,21 @@ export interface ShopConfig {
   smsAfterMs: number | null;
   confirmAfterMs: number;
   rateAfterMs: number;
-  /** Where messages to buyers are posted; left out, the demo's own provider takes them, else none does. */
+  /**
+   * URL that messages to buyers are posted to. Default: the demo's own provider, otherwise none.
+   */
   messagesUrl?: string | undefined;
-  /** Where refunds are posted; left out, as with messages. */
+  /** URL that refunds are posted to; the same default. */
   refundsUrl?: string | undefined;
-  /** What a provider's reports of payments carry; left out, everyone may report in the demo, else no one. */
+  /**
+   * Token of the provider's payment reports. Default: anyone may report in the demo, else no one.
+   */
   paymentsToken?: string | undefined;
-  /** How long one post of a message or a refund may take; left out, 5 s. */
+  /** How long one post of a message or a refund may take. Default 5 s. */
   webhookTimeoutMs?: number;
-  /** How many messages of campaigns the provider takes in a second, 1 to 1,000; left out, 20. */
+  /** Messages of campaigns that the provider takes in a second, 1 to 1,000. Default 20. */
   messagesPerSecond?: number;
-  /** Buyers pay with the sample's provider, and visitors may start races and kill processes. Left out: none of it. */
+  /** Visitors pay with the sample provider, start races and kill processes. Default false. */
   demo?: boolean;
 }
 
@@ -31,12 +35,12 @@ export interface ListenConfig {
   port: number;
 }
 
-/** What of Nest's log is printed. */
+/** Which levels of Nest's log are printed. */
 export interface LogConfig {
   logLevels: (typeof LOG_LEVELS)[number][];
 }
 
-/** A variable of the environment is not usable; the message names each one and says why. */
+/** Environment variables are invalid; the message names each one and says why. */
 export class ShopConfigError extends Error {
   override readonly name = 'ShopConfigError';
 }
@@ -66,7 +70,7 @@ const DURATION = /^\d+(?:\.\d+)?\s*(?:ms|s|m|h|d|w)$/;
 const isDuration = (text: string): text is ms.StringValue => DURATION.test(text);
 const LONGEST_MS = ms('3650d');
 
-/** A text like `30m`, as milliseconds. */
+/** A text such as `30m`, in milliseconds. */
 export const duration = z.string().transform((text, context) => {
   const value = isDuration(text) ? ms(text) : Number.NaN;
   if (value >= 1 && value <= LONGEST_MS) return Math.round(value);
@@ -79,19 +83,19 @@ export const duration = z.string().transform((text, context) => {
 
 const DURATION_CHARACTERS_MAX = 32;
 
-/** {@link duration} from a request, whose texts may be of any length. */
+/** {@link duration} for requests, whose texts may be of any length. */
 export const durationText = z.string().max(DURATION_CHARACTERS_MAX).pipe(duration);
 
 const durationOrOff = z.union([z.literal('off').transform(() => null), duration]);
 
-/** The value stays out of the message: a webhook's path is often its secret. */
+/** The value stays out of the message: the path of a webhook is often its secret. */
 const webhook = z
   .url({ protocol: /^https?$/, error: 'is not a URL that begins with http:// or https://' })
   .refine((url) => !URL.canParse(url) || new URL(url).username === '', {
     error: 'holds a user name, which a post cannot carry; put a token into the path',
   });
 
-/** As Nest names them, the gravest first. */
+/** Nest's names, the most severe first. */
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'log', 'debug', 'verbose'] as const;
 
 const environment = z.object({
@@ -121,19 +125,19 @@ const environment = z.object({
     .refine((port) => port <= 65_535, 'is not a port; write a number from 0 to 65535'),
 });
 
-/** Durations and the place to listen, from the environment. */
+/** Durations and the address to listen on, from the environment. */
 export type ShopSettings = Omit<ShopConfig, 'databaseUrl'> & ListenConfig & LogConfig;
 
-/** What the short durations of the demo stand for. */
+/** The real durations that the short ones of the demo stand for. */
 export const REAL_DURATIONS = durationsOf(
   environment.parse({ PORT: '0', LOG_LEVEL: 'warn', ...REAL }),
 );
 
 /**
- * Reads the durations, `HOST` and `PORT`. What is not set, or set to nothing, has its default:
- * the real durations with `prod`, the demo's without.
+ * Reads the durations, `HOST` and `PORT`. An unset or empty variable has its default: with `prod`
+ * the real durations, otherwise the demo's.
  *
- * @throws ShopConfigError naming every variable that is not usable
+ * @throws ShopConfigError naming every invalid variable
  */
 export function readSettings(env: NodeJS.ProcessEnv, { prod }: { prod: boolean }): ShopSettings {
   const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');

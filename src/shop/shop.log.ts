@@ -3,8 +3,8 @@ import { printable, printableError } from 'nestjs-delay-queue';
 import { shown } from './shown.js';
 
 /**
- * Nest's log, in which no text of a customer's acts: whatever a name, a key or an error says, it is one line, and frames of
- * stacks stand below it.
+ * Nest's log, safe against texts of customers: a name, a key or an error is always one line, and
+ * stack frames are indented below it.
  */
 export class ShopLog extends ConsoleLogger {
   protected override stringifyMessage(message: unknown, logLevel: LogLevel): string {
@@ -13,13 +13,13 @@ export class ShopLog extends ConsoleLogger {
     return this.colorize(indented(message), logLevel);
   }
 
-  /** Nest says that there is always one. */
+  /** Nest's type says that the stack is always there. */
   protected override printStackTrace(stack: string | undefined): void {
     if (stack) super.printStackTrace(indented(stack));
   }
 }
 
-/** Only the first line begins where lines of the log do. */
+/** Only the first line begins at the margin. */
 export const indented = (text: string): string =>
   text
     .split('\n')

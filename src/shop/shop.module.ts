@@ -95,7 +95,7 @@ const services = [
   ReviewsService,
 ];
 
-/** For visitors of the demo; a shop that is meant has none of it. */
+/** For visitors of the demo only. */
 const DEMO = {
   controllers: [
     ProcessesController,
@@ -106,7 +106,7 @@ const DEMO = {
   providers: [PayInRaceHandler, RacesService, SamplePaymentsService, SampleProvider],
 };
 
-/** What stands in for them belongs to the demo, too. */
+/** The sample providers belong to the demo, too. */
 function outsideProviders({
   demo,
   messagesUrl,

@@ -4,8 +4,8 @@ import { printable } from 'nestjs-delay-queue';
 const COLOURS = /(\u001b\[[\d;]*m)/;
 
 /**
- * For a terminal: the line breaks and colours are the shop's own, and whatever else acts is written as an escape. Lines that
- * were made of a customer's text have been made one line before.
+ * For a terminal: keeps the shop's own line breaks and colors, and escapes everything else that
+ * acts. Texts of customers have been made one line before.
  */
 export const shown = (lines: string): string =>
   lines
@@ -15,7 +15,7 @@ export const shown = (lines: string): string =>
 
 const shownPart = (text: string, at: number): string => (at % 2 === 0 ? printable(text) : text);
 
-/** For a page, and for who reads an answer as it comes: no text in it acts. */
+/** For a page, and for readers of the raw answer: no text in it acts. */
 export const shownJson = (data: object): string =>
   JSON.stringify(data, (_, value: unknown) =>
     typeof value === 'string' ? printable(value) : value,

@@ -1,11 +1,11 @@
 import { DiscardDelay } from 'nestjs-delay-queue';
 
-/** Client errors that may be gone the next time: timeout, too early, too many. */
+/** Client errors that may pass: timeout, too early, too many. */
 const MAY_PASS = [408, 425, 429];
 
 /**
- * Posts JSON to one URL, an id in `Idempotency-Key`. Any 2xx means accepted. What takes too long, fails on the way or answers
- * 5xx is tried again; another 4xx is not.
+ * Posts JSON to one URL, with an id in `Idempotency-Key`. Any 2xx means accepted. A timeout, a
+ * network error or a 5xx is tried again; another 4xx is not.
  */
 export class Webhook {
   constructor(

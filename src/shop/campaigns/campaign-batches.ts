@@ -7,20 +7,20 @@ import type { CampaignMessage } from './campaign-message.js';
 import { messagesPerSecond } from './campaign-pace.js';
 import { Campaign } from './campaign.entity.js';
 
-/** With pauses of 1 s, 2 s, 4 s and so on that is about nine minutes. */
+/** With pauses of 1 s, 2 s, 4 s and so on, about nine minutes. */
 const ATTEMPTS_MAX = 10;
 
-/** Those whom one attempt sends to. */
+/** The recipients of one attempt. */
 export interface CampaignBatch {
   campaignId: string;
-  /** Marks what this attempt has taken: an attempt that is late changes nothing of another one's. */
+  /** Identifies what this attempt has taken: a late attempt changes nothing of a later one. */
   triedAt: Date;
   messages: CampaignMessage[];
 }
 
 /**
- * What happens before the provider is asked and after it has answered, each in one transaction under the
- * row of the campaign. Either the delay of a campaign that goes on moves on in it, or it ends with it.
+ * The steps before the provider is called and after it has answered, each in one transaction that
+ * locks the campaign. In it, the delay of a continuing campaign moves on, or else ends.
  */
 @Injectable()
 export class CampaignBatches {
@@ -30,7 +30,7 @@ export class CampaignBatches {
     @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
   ) {}
 
-  /** Marks the next ones as SENDING; `null`: it is stopped, or none is to be sent to now. */
+  /** Marks the next recipients as SENDING; `null`: it is stopped, or none is due now. */
   take(campaignId: string): Promise<CampaignBatch | null> {
     return this.dataSource.transaction(async (manager) => {
       const campaign = await lock(manager, campaignId);
@@ -43,7 +43,7 @@ export class CampaignBatches {
     });
   }
 
-  /** Writes down what the provider has said of each. */
+  /** Records the provider's answer for each. */
   settle(batch: CampaignBatch, failures: ReadonlyMap<string, Error>): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const campaign = await lock(manager, batch.campaignId);
@@ -54,14 +54,15 @@ export class CampaignBatches {
   }
 
   /**
-   * The attempt was cut before the provider had answered: who was not accepted stays SENDING, and is in
-   * the next batch. Not under the row of the campaign, because who stops it holds that and waits for us.
+   * The attempt was cut before the provider had answered: recipients that were not accepted stay
+   * SENDING, and are in the next batch. Does not lock the campaign, since a stop holds that row and
+   * waits for this.
    */
   keepAccepted(batch: CampaignBatch, failures: ReadonlyMap<string, Error>): Promise<void> {
     return accepted(this.dataSource.manager, batch, failures);
   }
 
-  /** Those first whom a dead process has left in the middle. */
+  /** First those that a crashed process has left in SENDING. */
   private async mark(
     manager: EntityManager,
     { id, state, message }: Campaign,
@@ -94,21 +95,22 @@ export class CampaignBatches {
     }));
   }
 
-  /** What becomes of its delay. */
+  /** Moves its delay on, or ends it. */
   private async goOn(manager: EntityManager, { id, state, merchantId }: Campaign): Promise<void> {
     const at = await nextBatchAt(manager, id);
     if (at === null) return complete(manager, id);
     const next = { at, key: id, group: merchantId, manager };
     await this.delays.schedule('campaign.send', { campaignId: id }, next);
-    // An attempt does not cancel itself, but what it has moved on waits like any other. Left to end with
-    // the attempt, a little after this transaction, it would be in the way of who resumes in between.
+    // An attempt does not cancel itself, but the delay that it has moved on can be cancelled like
+    // any other. If it ended with the attempt, a little after this transaction, it could collide
+    // with a resume in between.
     if (state === 'STOPPED') await this.delays.cancel('campaign.send', id, { manager });
   }
 }
 
 /**
- * When one of it may be sent to again, `null` when none is left. It may be now: then the limits of
- * `campaign.send` say when its turn comes.
+ * When the next recipient is due, `null` when none is left. If that is now, the limits of
+ * `campaign.send` decide when the batch begins.
  */
 async function nextBatchAt(manager: EntityManager, campaignId: string): Promise<Date | null> {
   const [next] = await manager.query<{ at: Date | null }[]>(
@@ -119,7 +121,7 @@ async function nextBatchAt(manager: EntityManager, campaignId: string): Promise<
   return next?.at ?? null;
 }
 
-/** A stop or resume of the campaign meanwhile waits here, or is seen. */
+/** A concurrent stop or resume of the campaign waits here, or is seen. */
 function lock(manager: EntityManager, id: string): Promise<Campaign | null> {
   return manager.findOne(Campaign, { where: { id }, lock: { mode: 'for_no_key_update' } });
 }
@@ -137,7 +139,7 @@ async function accepted(
   );
 }
 
-/** Tried again later, unless the provider will never take it or has said no too often. */
+/** Tries again later, unless the provider will never take it or has refused too often. */
 async function refused(
   manager: EntityManager,
   failures: ReadonlyMap<string, Error>,
@@ -172,6 +174,6 @@ async function complete(manager: EntityManager, id: string): Promise<void> {
   );
 }
 
-/** As a provider gets it: the messages of orders have ids of their own. */
+/** As a provider gets it: distinct from the ids of order messages. */
 const messageId = (id: string): string => `campaign-${id}`;
 const recipientId = ({ id }: Pick<CampaignMessage, 'id'>): string => id.replace('campaign-', '');

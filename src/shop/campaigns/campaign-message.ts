@@ -1,4 +1,4 @@
-/** A message of a campaign as a provider gets it. `id` is its idempotency key: the same one is sent once. */
+/** A message of a campaign, as a provider gets it. `id` is its idempotency key: it is sent once. */
 export interface CampaignMessage {
   id: string;
   campaignId: string;

@@ -13,7 +13,7 @@ interface Wanted {
 }
 export type CampaignRow = Omit<CampaignView, 'messagesPerSecond'>;
 
-/** A page of campaigns with how far they are, newest first; or the one with that id. */
+/** A page of campaigns with their progress, newest first; or the one with that id. */
 export async function campaignRows(
   manager: EntityManager,
   { id = null, after = null, most = PAGE }: Wanted,

@@ -18,8 +18,8 @@ export const RECIPIENT_STATES = ['PENDING', 'SENDING', 'SENT', 'FAILED'] as cons
 export type RecipientState = (typeof RECIPIENT_STATES)[number];
 
 /**
- * One text message for many. While it is SCHEDULED or RUNNING, one `campaign.send` under its id waits or
- * runs; a change of one of the two holds this row, and changes both in one transaction.
+ * One text message for many recipients. While it is SCHEDULED or RUNNING, one `campaign.send` under
+ * its id waits or runs. Every change of either holds this row and changes both in one transaction.
  */
 @Entity('campaign')
 @Check('ck_campaign_state', `"state" IN ('SCHEDULED', 'RUNNING', 'STOPPED', 'COMPLETED')`)
@@ -37,7 +37,7 @@ export class Campaign {
   @Column('varchar', { length: 16 })
   state!: CampaignState;
 
-  /** Whose it is: also the group of its `campaign.send`. */
+  /** Its merchant, also the group of its `campaign.send`. */
   @Column({ type: 'varchar', length: 64, collation: 'C', name: 'merchant_id' })
   merchantId!: string;
 
@@ -48,7 +48,7 @@ export class Campaign {
   @Column('text')
   message!: string;
 
-  /** When it begins; what has begun goes on at once when it is resumed. */
+  /** When it begins. A campaign that has begun continues at once when it is resumed. */
   @Column('timestamptz', { name: 'send_at' })
   sendAt!: Date;
 
@@ -71,8 +71,8 @@ export class Campaign {
 }
 
 /**
- * A recipient of a campaign, once. SENDING stands before the provider is asked: what a process
- * that died has left so is handed over again, under the same id.
+ * A recipient of a campaign, once. SENDING is written before the provider is called: after a crash
+ * those recipients are handed over again, under the same id.
  */
 @Entity('campaign_recipient')
 @Unique('uq_campaign_recipient', ['campaignId', 'recipient'])
@@ -80,7 +80,7 @@ export class Campaign {
 @Check('ck_campaign_recipient_sent', `("state" = 'SENT') = ("sent_at" IS NOT NULL)`)
 @Index('ix_campaign_recipient_next', ['campaignId', 'state', 'retryAt'])
 export class CampaignRecipient {
-  /** Also what the provider tells repetitions by. */
+  /** Also the id by which the provider recognizes repetitions. */
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',
     generatedIdentity: 'ALWAYS',
@@ -101,22 +101,22 @@ export class CampaignRecipient {
   @Column('varchar', { length: 16, default: 'PENDING' })
   state!: RecipientState;
 
-  /** Answers of the provider that said no. */
+  /** How often the provider refused. */
   @Column('integer', { default: 0 })
   attempts!: number;
 
-  /** Not before then. */
+  /** Earliest next attempt. */
   @Column('timestamptz', { name: 'retry_at', default: () => 'clock_timestamp()' })
   retryAt!: Date;
 
-  /** The batch that it was last taken into, by the turn of that batch. */
+  /** When its last batch was taken; identifies that batch. */
   @Column('timestamptz', { name: 'tried_at', nullable: true })
   triedAt!: Date | null;
 
   @Column('timestamptz', { name: 'sent_at', nullable: true })
   sentAt!: Date | null;
 
-  /** Why the provider did not take it. */
+  /** Why the provider refused. */
   @Column('text', { nullable: true })
   error!: string | null;
 }

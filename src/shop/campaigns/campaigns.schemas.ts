@@ -8,12 +8,12 @@ const BIGINT_DIGITS_MAX = 18;
 
 const instant = z.string().meta({ format: 'date-time', example: '2026-11-20T12:30:00.000Z' });
 
-/** A telephone number, or whatever else the provider knows people by. */
+/** A telephone number, or any other address that the provider knows. */
 const RECIPIENT = /^[\x21-\x7e]{1,64}$/;
 
 /**
- * Each once, in the order given. Not an array of checked texts: that one names every bad one of them,
- * and there may be a million.
+ * Each recipient once, in the given order. Not an array of checked texts, which would report every
+ * invalid one, and there may be a million.
  */
 const recipients = z
   .array(z.unknown().meta({ type: 'string', example: '+8613800000001' }))
@@ -52,7 +52,7 @@ export type CreateCampaign = z.infer<typeof createCampaign>;
 
 export const campaignId = z
   .string()
-  // No leading zero: the id is also the key of a delay, and there is one way to write it.
+  // No leading zero: the id is also the key of a delay, and must have one spelling.
   .regex(new RegExp(`^[1-9][0-9]{0,${BIGINT_DIGITS_MAX - 1}}$`), 'must be the id of a campaign');
 
 export const campaignsQuery = z.strictObject({

@@ -17,7 +17,7 @@ import {
   type CreateCampaign,
 } from './campaigns.schemas.js';
 
-/** Who says "now" says it by a clock of his own, and a while before we hear it. */
+/** A caller's "now" comes from its own clock, and arrives a while later. */
 const PAST_MAX_MS = 5 * 60_000;
 /** A batch ends at once when it is cut. */
 const ABORT_WITHIN = '1s';
@@ -32,9 +32,10 @@ export class CampaignsService {
   ) {}
 
   /**
-   * The same `idempotencyKey` with the same campaign answers the one that it made the first time.
+   * The same `idempotencyKey` with the same campaign returns the first one.
    *
-   * @throws 400 for a time out of range and for an unknown merchant; 422 when the key stood for another campaign
+   * @throws 400 for a time out of range and for an unknown merchant; 422 when the key was used for
+   * another campaign
    */
   async create(request: CreateCampaign, idempotencyKey?: string): Promise<CampaignView> {
     const key = idempotencyKey ?? null;
@@ -42,7 +43,7 @@ export class CampaignsService {
     const id =
       (await this.createdBefore(key, hash)) ??
       (await this.createNow(request, key, hash)) ??
-      // Two requests with one key at once: the insert of the second has waited for the first.
+      // Two concurrent requests with one key: the insert of the second waited for the first.
       (await this.createdBefore(key, hash));
     return this.show(id!);
   }
@@ -61,7 +62,7 @@ export class CampaignsService {
   }
 
   /**
-   * No more is sent: a batch that is with the provider now is cut, on whichever process.
+   * Nothing more is sent: a batch that is with the provider now is cut, on whichever process.
    *
    * @throws 404 for an unknown campaign; 409 for one that is completed
    */
@@ -73,7 +74,8 @@ export class CampaignsService {
         throw new ConflictException('the campaign cannot be stopped: it is COMPLETED');
       }
       await manager.update(Campaign, { id }, { state: 'STOPPED' });
-      // `running`: that attempt is not with the provider, but waits for this row, and ends when it sees it.
+      // If it answers `running`, that attempt is not with the provider: it waits for this row, and
+      // ends when it sees the change.
       const abort = { running: 'abort', abortWithin: ABORT_WITHIN, manager } as const;
       await this.delays.cancel('campaign.send', id, abort);
     });
@@ -81,7 +83,7 @@ export class CampaignsService {
   }
 
   /**
-   * A stopped campaign goes on where it was. One that goes on anyway, or is completed, stays as it is.
+   * A stopped campaign continues where it stopped. A running or completed one stays as it is.
    *
    * @throws 404 for an unknown campaign
    */
@@ -97,7 +99,7 @@ export class CampaignsService {
     return this.show(id);
   }
 
-  /** @returns its id; `null` when that key has been used meanwhile */
+  /** @returns its id; `null` when the key has been used meanwhile */
   private createNow(
     { merchant, at, message, recipients }: CreateCampaign,
     idempotencyKey: string | null,
@@ -134,7 +136,9 @@ export class CampaignsService {
     });
   }
 
-  /** `keep`: what waits stays as it is. A running attempt sees that the campaign goes on, and moves on. */
+  /**
+   * `keep`: a waiting delay stays. A running attempt sees that the campaign goes on, and moves on.
+   */
   private async start(
     manager: EntityManager,
     { id, merchantId, sendAt }: Pick<Campaign, 'id' | 'merchantId' | 'sendAt'>,
@@ -164,7 +168,7 @@ export class CampaignsService {
   }
 }
 
-/** An attempt that sends just now waits here, or is waited for. */
+/** A concurrent attempt waits here, or this waits for it. */
 function lock(manager: EntityManager, id: string): Promise<Campaign> {
   return manager.findOneOrFail(Campaign, { where: { id }, lock: { mode: 'for_no_key_update' } });
 }

@@ -12,9 +12,10 @@ export class SendCampaignHandler {
   ) {}
 
   /**
-   * One batch of a campaign, and its delay moves on to the next. Not transactional: what a provider has
-   * accepted no rollback takes back. When it is cut, because the campaign or the process is stopped,
-   * it ends itself at once. What it may have sent is handed over again under the same ids, as after a crash. Attempts are what broke on our side; what the provider refuses costs none.
+   * Sends one batch of a campaign; its delay then moves on to the next. Not transactional: no
+   * rollback takes back what a provider has accepted. If the campaign or the process is stopped,
+   * the batch ends at once, and what it may have sent is handed over again under the same ids, as
+   * after a crash. Only failures on our side count as attempts, not refusals of the provider.
    */
   @OnDelay('campaign.send', { ...CAMPAIGN_LIMITS, maxAttempts: 1_000 })
   async send(

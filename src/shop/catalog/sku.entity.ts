@@ -31,7 +31,7 @@ export class Sku {
   @Column('integer')
   stock!: number;
 
-  /** What was there before the first order; the invariants count against it. */
+  /** Stock before the first order; the invariants compare with it. */
   @Column('integer', { name: 'initial_stock' })
   initialStock!: number;
 

@@ -5,19 +5,19 @@ import { entityOf, type JsonRow } from '../json-row.js';
 import { Merchant } from '../merchants/merchant.entity.js';
 import { Sku } from './sku.entity.js';
 
-/** So many of one SKU. */
+/** A quantity of one SKU. */
 export interface Quantity {
   sku: string;
   quantity: number;
 }
 
-/** A quantity with name and price as they are now. */
+/** A quantity with its present name and price. */
 export interface PricedQuantity extends Quantity {
   name: string;
   price: number;
 }
 
-/** What is to be ordered, and who sells it. */
+/** The requested items with prices, and their merchant. */
 export interface Offer {
   merchant: Merchant;
   lines: PricedQuantity[];
@@ -26,10 +26,10 @@ export interface Offer {
 }
 
 /**
- * Reads prices and terms without locking anything: only {@link takeStock} decides who gets the last
+ * Reads prices and terms without locks: only {@link takeStock} decides which order gets the last
  * one.
  *
- * @throws 400 for an unknown SKU, and for SKUs of different merchants: each has terms of its own
+ * @throws 400 for an unknown SKU, and for SKUs of different merchants, whose terms differ
  */
 export async function offerOf(manager: EntityManager, quantities: Quantity[]): Promise<Offer> {
   const rows = await manager.query<{ article: JsonRow; merchant: JsonRow; readAt: Date }[]>(
@@ -66,14 +66,14 @@ export async function offerOf(manager: EntityManager, quantities: Quantity[]): P
 }
 
 /**
- * Takes all of it for that order or throws 409, naming what is short. SKUs are taken in id order, so two
- * orders of the same things wait for each other instead of deadlocking; `stock >= quantity` is judged
- * on the locked row, so the last one is sold once.
+ * Takes all of it for that order, or throws 409 naming what is short. SKUs are taken in id order,
+ * so two orders of the same SKUs wait for each other and do not deadlock. `stock >= quantity` is
+ * checked on the locked row, so the last one is sold once.
  *
- * One statement per SKU. Locking all of them in a CTE and updating them in the same statement
- * deadlocked under load (6 in 300 orders of one SKU that closed while others were placed). It writes
- * the order's line as well: written before, its foreign key locks the row for each order that waits for
- * it, and every new version of the row has to name them all.
+ * One statement per SKU: locking all of them in a CTE and updating them in the same statement
+ * deadlocked under load (6 in 300 orders of one SKU that closed while others were placed). It also
+ * writes the order's line. Written earlier, the line's foreign key would lock the SKU's row for
+ * every waiting order, and each new version of the row would have to list them all.
  *
  * @returns when all of it was taken, on the database's clock
  */
@@ -100,9 +100,9 @@ export async function takeStock(
 }
 
 /**
- * Puts the items of orders back. Call it once, after their rows have been moved to CLOSED. SKUs are
- * locked in id order, and then written, all at once: until the commit every order of one of them
- * waits, and a round trip for each SKU would make that long.
+ * Puts the items of orders back. To be called once, after their rows have been moved to CLOSED.
+ * SKUs are locked in id order and then written all at once: until the commit every order of one of
+ * them waits, and a round trip per SKU would make that long.
  */
 export async function returnStock(
   manager: EntityManager,

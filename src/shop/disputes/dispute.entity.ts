@@ -12,7 +12,7 @@ import type { OrderDelay } from '../delays.js';
 import { milliseconds } from '../merchants/milliseconds.js';
 import { Order } from '../orders/order.entity.js';
 
-/** Buyer and seller do not agree about an order; while it is open nothing happens by itself. */
+/** Buyer and seller disagree about an order; while it is open, no timer runs. */
 @Entity('dispute')
 @Index('uq_dispute_open', ['orderId'], { unique: true, where: `"released_at" IS NULL` })
 @Index('ix_dispute_order_id', ['orderId'])
@@ -37,7 +37,7 @@ export class Dispute {
   order!: Relation<Order>;
 }
 
-/** A delay of an order under dispute: it waits nowhere, and this much of its time is left. */
+/** A delay of an order under dispute: it is not scheduled, and this much of its time is left. */
 @Entity('frozen_timer')
 @Check('ck_frozen_timer_left', `"left_ms" >= 0`)
 export class FrozenTimer {

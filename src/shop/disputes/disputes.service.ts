@@ -7,12 +7,12 @@ import { type Deed, mustBeDone } from '../orders/order.moves.js';
 import { Dispute } from './dispute.entity.js';
 import { freeze, thaw } from './frozen-timers.js';
 
-/** What has not been paid is not disputed, and what is closed is over. */
+/** An unpaid order has nothing to dispute, and a closed one is over. */
 const DISPUTABLE: OrderStatus[] = ['PAID', 'SHIPPED', 'COMPLETED'];
 
 const OPEN: Deed = { name: 'disputed', isDone: ({ disputedAt }) => disputedAt !== null };
 
-/** Both are compare-and-sets on the order's row, and what comes twice finds it done. */
+/** Both calls are compare-and-sets on the order's row; a repetition finds it done. */
 @Injectable()
 export class DisputesService {
   constructor(
@@ -20,7 +20,7 @@ export class DisputesService {
     private readonly delays: DelayService,
   ) {}
 
-  /** The order stands still: no timer of it runs, and no call moves it. */
+  /** The order is frozen: none of its timers runs, and no call moves it. */
   open(id: string, reason: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const { affected } = await manager.update(
@@ -34,7 +34,7 @@ export class DisputesService {
     });
   }
 
-  /** They agree again, and everything goes on where it stopped. */
+  /** The dispute is settled, and everything continues where it stopped. */
   release(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const { affected } = await manager.update(

@@ -6,9 +6,9 @@ import type { Order } from '../orders/order.entity.js';
 import { FrozenTimer } from './dispute.entity.js';
 
 /**
- * Takes the timers of an order away and keeps how much of each was left. The order's row is the
- * caller's, and says already that it is under dispute: an attempt that runs just now waits for that
- * row, and then does nothing. Its time was over.
+ * Removes the timers of an order and keeps how much time was left of each. The caller has locked
+ * the order's row, which says already that it is under dispute: an attempt that runs now waits for
+ * that row and then does nothing. Its time was over.
  */
 export async function freeze(
   manager: EntityManager,
@@ -32,8 +32,8 @@ export async function freeze(
  * Starts them again with the time that was left.
  *
  * @returns when each is due
- * @throws 409 while an attempt that began before the dispute holds one of them: a timer that is
- * started beside it would be lost
+ * @throws 409 while an attempt that began before the dispute holds one of them: a timer started
+ * beside it would be lost
  */
 export async function thaw(
   manager: EntityManager,

@@ -1,6 +1,6 @@
 import type { Feed, FeedChange, Happening, OrderCard } from './feed.js';
 
-/** Replaced as a whole when anything in them is different. */
+/** Replaced as a whole when anything in them differs. */
 const WHOLE = [
   'mode',
   'can',
@@ -13,7 +13,7 @@ const WHOLE = [
   'merchants',
 ] as const satisfies (keyof Feed)[];
 
-/** What a watcher who knows `before` has to be told to know `after`; `null`: nothing. */
+/** What a watcher that has `before` needs in order to have `after`; `null`: nothing. */
 export function changeBetween(before: Feed, after: Feed): FeedChange | null {
   const whole = WHOLE.filter((part) => !isSame(before[part], after[part]));
   const orders = newOrDifferent(before.orders, after.orders);

@@ -23,7 +23,7 @@ export class FeedController {
     private readonly reader: FeedReader,
   ) {}
 
-  /** Express would run the stream for it, which has no end. */
+  /** Otherwise Express would run the stream for HEAD, and it never ends. */
   @Head()
   @ApiExcludeEndpoint()
   @Header('content-type', EVENT_STREAM)

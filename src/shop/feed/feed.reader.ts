@@ -23,17 +23,19 @@ import { orderCard } from './order-card.js';
 import { pictureOf } from './picture.js';
 import { isNews } from './timeline.js';
 
-/** An instant on the database's clock; the text is the same until something is committed. */
+/**
+ * An instant on the database's clock. The snapshot's text stays the same until something commits.
+ */
 export interface Instant {
   now: Date;
   snapshot: string;
 }
 
-/** Looks up what the feed tells. */
+/** Reads what the feed sends. */
 @Injectable()
 export class FeedReader {
   readonly #lateness: LatenessCount;
-  /** Of the last look, by the row they were made of: most orders are as they were. */
+  /** From the last poll, by the row that they were made of: most orders have not changed. */
   #cards = new Map<string, OrderCard>();
 
   constructor(
@@ -50,13 +52,13 @@ export class FeedReader {
     return instant!;
   }
 
-  /** Stays the same for as long as there is nothing new to read. */
+  /** Stays the same as long as there is nothing new to read. */
   versionAt({ now, snapshot }: Instant): string {
     this.checks.keepUp(now);
     return JSON.stringify([snapshot, this.processes.list(), this.checks.latest?.checkedAt]);
   }
 
-  /** Everything, as of one snapshot, but for invariants and campaigns, which have their own. */
+  /** Everything at one snapshot, except invariants and campaigns, which have their own. */
   async read({ now }: Instant): Promise<Feed> {
     const wanted = this.#lateness.wanted(now);
     const rows = await this.dataSource.query<{ part: Part; row: string }[]>(FEED, wanted);
@@ -87,7 +89,7 @@ export class FeedReader {
     };
   }
 
-  /** @throws 404 for the id of no order */
+  /** @throws 404 when it is not the id of an order */
   async order(id: string): Promise<OrderCard> {
     const [found] = await this.dataSource.query<{ row: string }[]>(PICTURE, [id]);
     if (!found) throw unknownOrder(id);

@@ -13,19 +13,21 @@ import type { Feed } from './feed.js';
 import { FeedReader, type Instant } from './feed.reader.js';
 import { Watcher } from './watcher.js';
 
-/** Four looks a second, while they are quick, and a fifth of the time while each takes up to 2.5 s. */
+/**
+ * Four polls a second while they are quick, and a fifth of the time while each takes up to 2.5 s.
+ */
 const PACE: Pace = { share: 1 / 5, leastPauseMs: 250, mostPauseMs: 10_000 };
 const HEARTBEAT_EVERY_MS = 10_000;
-/** A database that takes longer is said to be away. */
+/** A slower database is reported as away. */
 const ANSWERS_WITHIN_MS = 3_000;
 const TOO_SLOW = new Error(`the database has not answered for ${ANSWERS_WITHIN_MS} ms`);
 const WATCHERS_MAX = 100;
-/** Of one address: one visitor must not take the place of all others. */
+/** Per address: one visitor must not take the slots of all others. */
 const WATCHERS_OF_ADDRESS_MAX = 50;
 
 /**
- * Tells everybody who watches what has changed. One look, up to four times a second, serves all watchers
- * of this process; it sees what every process of the shop did. Without a watcher nothing is looked up.
+ * Sends every watcher what has changed. One poll, up to four times a second, serves all watchers of
+ * this process; it sees what every process of the shop did. Without watchers nothing is read.
  */
 @Injectable()
 export class FeedService implements OnModuleDestroy {
@@ -34,7 +36,7 @@ export class FeedService implements OnModuleDestroy {
   readonly #ended = new AbortController();
   #inTrouble = false;
   #looking: Promise<void> | undefined;
-  /** What the watchers know, and by what one tells that there is nothing new. */
+  /** What the watchers have, and the version by which a poll sees that nothing is new. */
   #known: { feed: Feed; version: string } | undefined;
 
   constructor(
@@ -54,14 +56,14 @@ export class FeedService implements OnModuleDestroy {
       throw new ServiceUnavailableException('too many watch already');
     }
     const watcher = new Watcher(response, HEARTBEAT_EVERY_MS, address);
-    // A page whose feed has ended comes again at once, while this process still finishes what it does.
+    // A page whose feed has ended reconnects at once, while this process still finishes its work.
     if (this.#ended.signal.aborted) return watcher.end();
     this.#watchers.add(watcher);
     watcher.onGone(() => this.#watchers.delete(watcher));
     this.#looking ??= this.#lookWhileWatched();
   }
 
-  /** Before the server waits for its connections to end, which these never do by themselves. */
+  /** Before the server waits for its connections to end: these would never end. */
   async onModuleDestroy(): Promise<void> {
     for (const watcher of this.#watchers) watcher.end();
     this.#watchers.clear();
@@ -84,7 +86,7 @@ export class FeedService implements OnModuleDestroy {
     this.#looking = undefined;
   }
 
-  /** @returns how long it took; 0 when there was nothing to look at */
+  /** @returns how long it took; 0 when there was nothing to read */
   async #look(): Promise<number> {
     const begunMs = performance.now();
     const tooLate = setTimeout(() => this.#trouble(TOO_SLOW), ANSWERS_WITHIN_MS);
@@ -115,7 +117,7 @@ export class FeedService implements OnModuleDestroy {
     for (const watcher of this.#watchers) if (watcher.isNew) watcher.snapshot(feed);
   }
 
-  /** A watcher that knows that already is not told again. */
+  /** Watchers that were notified already get nothing. */
   #trouble(error: unknown): void {
     if (!this.#inTrouble) this.#log.warn(`nothing can be looked up: ${messageOf(error)}`);
     this.#inTrouble = true;

@@ -4,21 +4,18 @@ import { MERCHANTS_MAX, MESSAGES_MAX, ORDERS_MAX } from './feed.js';
 
 const ORDER_DELAY_LIST = ORDER_DELAYS.map((name) => `'${name}'`).join(', ');
 
-/** How far back one looks for orders that something happened to. */
+/** How many recent messages and ends of delays are searched for orders with news. */
 const NEWS_MAX = 40;
-/** Of what an order may have any number of (payments, disputes, ends of one delay), the latest. */
+/** The latest of what an order may have any number of: payments, disputes, ends of one delay. */
 const OF_A_KIND_MAX = 20;
 
-/**
- * The database's clock, and a text that stays the same for as long as nothing has been committed:
- * then there is nothing new to look up.
- */
+/** The database's clock, and a text that stays the same until something new is committed. */
 export const NOW = `
   SELECT clock_timestamp() AS now, pg_current_snapshot()::text AS snapshot`;
 
 /**
- * The newest orders, and those that something happened to last, as far as the newest messages and ends
- * of delays tell. Each part reads the end of an index.
+ * The newest orders, and those with news, according to the newest messages and ends of delays. Each
+ * part reads the end of an index.
  */
 const IN_THE_NEWS = `
   SELECT id FROM (SELECT id FROM orders ORDER BY no DESC LIMIT ${ORDERS_MAX}) AS newest
@@ -40,9 +37,9 @@ const PAYMENTS = `
   FROM payment WHERE order_id = orders.id ORDER BY captured_at DESC, id LIMIT ${OF_A_KIND_MAX}`;
 
 /**
- * The delays of an order and of its refunds, those that wait and those that ended. One look into an index
- * for each name and key, and the LIMITs keep it so whatever the statistics say: as a join it was a walk
- * over the whole history, 18 ms at 40 orders a second, and 76 ms at 100.
+ * The delays of an order and of its refunds, both scheduled and ended. One index lookup for each
+ * name and key, which the LIMITs enforce whatever the statistics are. A join read the whole
+ * history: 18 ms at 40 orders a second, and 76 ms at 100.
  */
 const DELAYS = `
   SELECT its.*
@@ -86,11 +83,11 @@ const ordersWith = (ids: string): string => `
          ${its(DELAYS)} AS delays
   FROM orders WHERE id = ANY (${ids})`;
 
-/** Of one order, $1. */
+/** The order $1. */
 export const PICTURE = `
   SELECT to_json(picture)::text AS row FROM (${ordersWith('ARRAY[$1::uuid]')}) AS picture`;
 
-/** Of the newest orders and of those in the news. An array, so that they are looked up by their index. */
+/** The newest orders and those with news. An array, so that they are looked up by their index. */
 const PICTURES = ordersWith(`ARRAY(${IN_THE_NEWS})`);
 
 export const PICTURES_IN_THE_NEWS = `
@@ -104,10 +101,11 @@ const MESSAGES = `
   FROM (SELECT * FROM outbox WHERE sent_at IS NOT NULL ORDER BY id DESC LIMIT ${MESSAGES_MAX}) AS sent`;
 
 /**
- * How late the delays were that ended after $1, by process, in steps of a tenth of a millisecond or one
- * in a hundred, whichever is more; of those that fell due before $2 no process was there to fire them.
- * `settled`: ended before $3, when none can be committed any more that says so. That nothing ends in the
- * far future tells the planner that this is the end of an index, not a third of the table.
+ * Lateness of the delays that ended after $1, by process, in steps of a tenth of a millisecond or a
+ * hundredth, whichever is larger. Delays that fell due before $2 do not count: no process was there
+ * to fire them. `settled`: ended before $3, when no earlier end can be committed any more. The
+ * upper bound `infinity` tells the planner that this is the end of an index, not a third of the
+ * table.
  */
 const LATENESS = `
   SELECT node, settled, watched, late_ms AS "lateMs", count(*)::int, max(exact) AS "maxMs"
@@ -136,9 +134,9 @@ const PARTS: Record<Part, string> = {
 };
 
 /**
- * All that a look needs of one snapshot, in no order: a row for each order, SKU, message and step of
- * lateness, as JSON. As a statement for each table, through
- * entities, it took four times the CPU: 12 ms of this process for 55 orders, of which a third had changed.
+ * Everything that a poll needs, from one snapshot, in no order: a row as JSON for each order, SKU,
+ * message and step of lateness. One statement per table, through entities, took four times the CPU:
+ * 12 ms of this process for 55 orders, of which a third had changed.
  */
 export const FEED = Object.entries(PARTS)
   .map(

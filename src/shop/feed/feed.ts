@@ -1,15 +1,15 @@
 /**
- * What `GET /feed` sends, for the page and all other watchers of the shop. No imports: the page's
- * bundle takes this file as it is. Instants are ISO 8601 texts, money is integer cents, durations are
+ * What `GET /feed` sends to the page and all other watchers. No imports: the page's bundle takes
+ * this file as it is. Instants are ISO 8601 texts, money is integer cents, durations are
  * milliseconds.
  *
  * - `event: snapshot`, data {@link Feed}: the first one after each (re)connection.
  * - `event: change`, data {@link FeedChange}: what is different since.
- * - `event: trouble`, data {@link FeedTrouble}: the database cannot be asked; what was sent last is what
- *   is known. When it answers again a snapshot follows.
+ * - `event: trouble`, data {@link FeedTrouble}: the database does not answer, and what was sent
+ *   last is still the latest. When it answers again, a snapshot follows.
  */
 export interface Feed {
-  /** The database's clock when this was looked up: countdowns count by it. */
+  /** The database's clock when this was read: countdowns use it. */
   serverNow: string;
   /** The process that sends it: `shop-1`. */
   servedBy: string;
@@ -21,9 +21,9 @@ export interface Feed {
   orders: OrderCard[];
   processes: ProcessCard[];
   lateness: Lateness;
-  /** `null` until they were checked for the first time. */
+  /** `null` before the first check. */
   invariants: InvariantStrip | null;
-  /** What buyers were told, newest first, at most {@link MESSAGES_MAX}. */
+  /** Messages to buyers, newest first, at most {@link MESSAGES_MAX}. */
   messages: MessageCard[];
   /** Newest first, at most {@link HAPPENINGS_MAX}. */
   happenings: Happening[];
@@ -40,13 +40,14 @@ export const CAMPAIGNS_MAX = 3;
 export const MERCHANTS_MAX = 5;
 
 /**
- * `serverNow` and `servedBy` always; of the others those that are different. Each replaces what was
- * known as a whole, but for two: `orders` holds the cards that are new or different (replace by `id`,
- * sort by `no`, drop the oldest), `happenings` the new ones (put before the others, drop the oldest).
+ * Always has `serverNow` and `servedBy`; the other parts only if they differ. A part replaces the
+ * known one as a whole, with two exceptions: `orders` holds the cards that are new or different
+ * (replace by `id`, sort by `no`, drop the oldest), `happenings` the new ones (put in front, drop
+ * the oldest).
  */
 export type FeedChange = Pick<Feed, 'serverNow' | 'servedBy'> & Partial<Feed>;
 
-/** For people who watch, in a word for machines. */
+/** What is wrong, as a word that the page translates. */
 export interface FeedTrouble {
   servedBy: string;
   trouble: 'database';
@@ -58,8 +59,8 @@ export type DurationName = 'pay' | 'remind' | 'sms' | 'confirm' | 'rate';
 export interface Mode {
   name: 'demo' | 'real';
   /**
-   * `pay`, `confirm` and `rate`: after placing, shipping, completing. `sms`: after placing. `remind`:
-   * after placing, too. `ms: null`: switched off.
+   * Counted from placing (`pay`, `sms`, `remind`), shipping (`confirm`) or completing (`rate`).
+   * `ms: null`: switched off.
    */
   durations: { name: DurationName; ms: number | null; standsForMs: number }[];
 }
@@ -86,15 +87,15 @@ export interface OrderCard {
   items: { sku: string; name: string; price: number; quantity: number }[];
   placedAt: string;
   payDeadline: string;
-  /** `null` until it is shipped, and under dispute. */
+  /** `null` before shipping and during a dispute. */
   autoConfirmAt: string | null;
   /** The buyer's one extension is used. */
   extended: boolean;
-  /** While it is set the timers stand still; `frozen` says with how much left. */
+  /** During a dispute the timers are paused; `frozen` has the time that is left of each. */
   dispute: { reason: string; frozen: { name: string; leftMs: number }[] } | null;
   payments: PaymentCard[];
   review: { stars: number; source: 'buyer' | 'automatic' } | null;
-  /** Those that wait by due time, then those that ended, the latest first. */
+  /** Scheduled ones by due time, then ended ones, the latest first. */
   delays: DelayCard[];
   /** Oldest first. */
   timeline: Happening[];
@@ -106,7 +107,7 @@ export interface PaymentCard {
   amount: number;
   capturedAt: string;
   refundedAt: string | null;
-  /** Why it is not kept. */
+  /** Why it was not kept. */
   refundReason: string | null;
 }
 
@@ -115,10 +116,12 @@ export interface DelayCard {
   /** Unique: a delay that was scheduled again under its key is another one. */
   id: string;
   name: string;
-  /** `dead`: attempts are over, a person has to look. `superseded` by one of the same key. */
+  /**
+   * `dead`: no attempt left, a person has to look. `superseded`: replaced by one of the same key.
+   */
   state: 'scheduled' | 'running' | 'retrying' | 'dead' | 'completed' | 'cancelled' | 'superseded';
   dueAt: string;
-  /** When it is tried next; `null` while it runs, and when it is over. */
+  /** When it is tried next; `null` while it runs and when it is over. */
   nextAt: string | null;
   attempts: number;
   /** When it was completed or cancelled. */
@@ -137,17 +140,19 @@ export interface ProcessCard {
   /** `null` while it is dead. */
   pid: number | null;
   state: 'up' | 'dead' | 'starting';
-  /** Of that state, by the clock of the machine it runs on. */
+  /** Since when it is in that state, by its machine's clock. */
   since: string;
-  /** Delays it fired since the shop was started. */
+  /** Delays that it fired since the shop was started. */
   fired: number;
 }
 
-/** Of the delays `order.*` and `message.send` that fired since the shop was started. */
+/** For the delays `order.*` and `message.send` that fired since the shop was started. */
 export interface Lateness {
-  /** Ascending; `count` are those that were late by at most `upToMs` and not in an earlier one. `null`: any more. */
+  /**
+   * Ascending; `count`: late by at most `upToMs` and not in an earlier bucket. `null`: any more.
+   */
   buckets: { upToMs: number | null; count: number }[];
-  /** Rounded up, by a tenth of a millisecond or one in a hundred; `null` while nothing has fired. */
+  /** Rounded up, by a tenth of a millisecond or by 1%; `null` while nothing has fired. */
   p50Ms: number | null;
   p99Ms: number | null;
   maxMs: number | null;
@@ -157,7 +162,7 @@ export interface Lateness {
 export interface InvariantStrip {
   ok: boolean;
   checks: { name: string; ok: boolean; detail: string }[];
-  /** The longer a check takes the seldomer they are: a fiftieth of the time at most. */
+  /** The longer a check takes the rarer it is: checks take at most a fiftieth of the time. */
   checkedAt: string;
 }
 
@@ -171,35 +176,35 @@ export interface MessageCard {
   text: string;
 }
 
-/** Text messages to many, in batches at the pace of their merchant. */
+/** Text messages to many recipients, in batches at the pace of their merchant. */
 export interface CampaignCard {
   id: string;
-  /** Whose it is: its campaigns share a pace. */
+  /** Its merchant, whose campaigns share a pace. */
   merchant: string;
   state: 'SCHEDULED' | 'RUNNING' | 'STOPPED' | 'COMPLETED';
   message: string;
   /** When it begins. */
   at: string;
   completedAt: string | null;
-  /** When its `campaign.send` is due; `null` while a batch is sent, or none is to come. */
+  /** When its `campaign.send` is due; `null` while a batch is being sent, or none follows. */
   nextBatchAt: string | null;
   /** Recipients. */
   counts: { total: number; pending: number; sending: number; sent: number; failed: number };
 }
 
-/** Who sells, and is reminded every day of what waits to be shipped. */
+/** A merchant, reminded every day of orders that wait to be shipped. */
 export interface MerchantCard {
   id: string;
   name: string;
-  /** IANA name: it is reminded at nine there. */
+  /** IANA name; the reminder comes at nine there. */
   timeZone: string;
   /** When its `merchant.remind` is due; `null` while that runs. */
   nextReminderAt: string | null;
-  /** `null`: nothing has waited at nine yet. */
+  /** `null`: no order has waited at nine yet. */
   lastReminder: { at: string; orders: number; oldestPaidAt: string } | null;
 }
 
-/** What can happen; the page says it in its language. */
+/** What can happen; the page translates it. */
 export type What =
   | 'order.placed'
   | 'order.reminded'
@@ -211,7 +216,7 @@ export type What =
   | 'order.closed'
   | 'message.sent'
   | 'payment.captured'
-  /** The money came too late, or was wrong: it goes back. */
+  /** The payment came too late, or was wrong: it is refunded. */
   | 'payment.unkept'
   | 'payment.refunded'
   /** The process that was paying died, and the order closed; or it was closed already. */
@@ -219,31 +224,31 @@ export type What =
   | 'payment.refused'
   | 'dispute.opened'
   | 'dispute.released'
-  /** On a timeline only: a delay was cancelled, found that it came second, or was given up. */
+  /** Only on a timeline: a delay was cancelled, came second, or was given up. */
   | 'delay.cancelled'
   | 'delay.idle'
   | 'delay.dead'
-  /** In the strip only. */
+  /** Only in the strip. */
   | 'process.started'
   | 'process.died';
 
 export interface Happening {
-  /** Unique within the feed, and the same in each process that tells it. */
+  /** Unique within the feed, and the same in every process that sends it. */
   id: string;
   at: string;
   what: What;
   orderId: string | null;
   no: number | null;
-  /** The delay that brought it about, or that it is about: `order.close`. */
+  /** The delay that caused it, or that it is about: `order.close`. */
   delay: string | null;
-  /** The process whose worker fired it; for `process.*` the process itself. `null`: a request asked for it. */
+  /** The process whose worker fired it; for `process.*` the process itself. `null`: a request. */
   by: string | null;
   /** How long after its due time it began; `null` when nothing was due. */
   lateMs: number | null;
-  /** What it did to the stock: -2 when placed, +2 when closed. */
+  /** Change of the stock: -2 when placed, +2 when closed. */
   stock: number | null;
   /** `order.rated`: stars. `payment.*`: cents. */
   amount: number | null;
-  /** What was placed (`2 × CUP-WHITE`), a close reason, a refund reason, a message's kind, a dispute's reason. */
+  /** Items (`2 × CUP-WHITE`), reason of a close, refund or dispute, or kind of a message. */
   detail: string | null;
 }

@@ -1,16 +1,16 @@
 import type { Lateness } from './feed.js';
 import { tenths } from './picture.js';
 
-/** After so long no commit follows that says something ended before. */
+/** After this time no commit follows that reports an earlier end. */
 const SETTLED_AFTER_MS = 2_000;
 
 const UP_TO_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, null] as const;
 
-/** As `feed.sql.ts` answers it. */
+/** As `feed.sql.ts` returns it. */
 export interface Fired {
   node: string;
   settled: boolean;
-  /** Of the kinds that the histogram is about. */
+  /** Of the kinds that the histogram shows. */
   watched: boolean;
   lateMs: number;
   count: number;
@@ -18,8 +18,8 @@ export interface Fired {
 }
 
 /**
- * How late what fired was, since the shop was started, counted once: what has ended for good is added
- * up here, and only the last moments are read again.
+ * Lateness of all that fired since the shop was started. Each delay is counted once: what has ended
+ * for good is added up here, and only the most recent part is read again.
  */
 export class LatenessCount {
   readonly #counts = new Tally();
@@ -29,14 +29,14 @@ export class LatenessCount {
     this.#readUpTo = shopStartedAt;
   }
 
-  /** What is to be read: since when, which of it, and up to when it counts for good. */
+  /** What to read: since when, which of it, and up to when it counts for good. */
   wanted(now: Date): [readUpTo: Date, shopStartedAt: Date, settledAt: Date] {
     const settled = now.getTime() - SETTLED_AFTER_MS;
     const settledAt = new Date(Math.max(settled, this.#readUpTo.getTime()));
     return [this.#readUpTo, this.shopStartedAt, settledAt];
   }
 
-  /** What was found up to then. @returns all of it, from the shop's start to now */
+  /** Adds what was found up to then. @returns all of it, from the shop's start to now */
   add(found: Fired[], settledAt: Date): Tally {
     this.#readUpTo = settledAt;
     for (const fired of found) if (fired.settled) this.#counts.add(fired);
@@ -46,7 +46,7 @@ export class LatenessCount {
   }
 }
 
-/** Counts by lateness, in steps of one in a hundred and of a tenth of a millisecond, and by process. */
+/** Counts by process, and by lateness in steps of 1% and of a tenth of a millisecond. */
 export class Tally {
   private readonly byLateness = new Map<number, number>();
   private readonly byProcess = new Map<string, number>();
@@ -89,7 +89,7 @@ export class Tally {
   }
 }
 
-/** The lateness of the one at that rank, counted from 1. */
+/** The lateness at that rank, counted from 1. */
 function percentile(ascending: [lateMs: number, count: number][], rank: number): number | null {
   let passed = 0;
   for (const [lateMs, count] of ascending) {

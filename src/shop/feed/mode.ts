@@ -6,7 +6,7 @@ type Durations = Pick<
   'payWithinMs' | 'remindBeforeMs' | 'smsAfterMs' | 'confirmAfterMs' | 'rateAfterMs'
 >;
 
-/** What a visitor waits for, beside what it stands for. */
+/** The durations of this shop, beside those that they stand for. */
 export function modeOf(config: ShopConfig): Mode {
   const real = shown(REAL_DURATIONS);
   return {

@@ -8,10 +8,12 @@ import { pictureOf } from './picture.js';
 import { isNews, timelineOf } from './timeline.js';
 
 const LOOK_EVERY_MS = 500;
-/** A transaction may commit that much after the instants it wrote down. */
+/** How long after the instants that it wrote down a transaction may commit. */
 const COMMITS_WITHIN_MS = 5_000;
 
-/** Tells what happens in the shop, a piece of news after the other, to who has no page. */
+/**
+ * Reports what happens in the shop, one piece of news after the other, for readers without a page.
+ */
 @Injectable()
 export class NewsService implements OnModuleDestroy {
   #stopping = false;
@@ -19,7 +21,7 @@ export class NewsService implements OnModuleDestroy {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** From that instant on, oldest first; of a crowd, what came last. */
+  /** From that instant on, oldest first; of very many, only the latest. */
   follow(since: Date, tell: (news: Happening[]) => void): void {
     this.#looking = this.#lookAgainAndAgain(since, tell);
   }
@@ -44,7 +46,7 @@ export class NewsService implements OnModuleDestroy {
           snapshot = instant!.snapshot;
         }
       } catch {
-        // The database is away, as others will tell. What happens meanwhile is there afterwards.
+        // The database is away, which others report. What happens meanwhile is found afterwards.
       }
       await pause(LOOK_EVERY_MS);
     }

@@ -17,7 +17,7 @@ export interface DelayRow {
   by: string | null;
   error: string | null;
   nextAt: Date | null;
-  /** Of a live `race.pay`: which race. */
+  /** Which race a live `race.pay` belongs to. */
   race: string | null;
 }
 
@@ -40,7 +40,7 @@ type OrderRow = Pick<
   | 'closedAt'
 >;
 
-/** An order with everything that belongs to it, as `feed.sql.ts` answers it. */
+/** An order with everything that belongs to it, as `feed.sql.ts` returns it. */
 export interface Picture extends OrderRow {
   items: Pick<OrderItem, 'sku' | 'name' | 'price' | 'quantity'>[];
   /** The latest first. */
@@ -57,11 +57,11 @@ export interface Picture extends OrderRow {
 
 export const pictureOf = (row: string): Picture => JSON.parse(row, withInstants) as Picture;
 
-/** By its name one sees what is an instant. */
+/** Names show which values are instants. */
 const withInstants = (name: string, value: unknown): unknown =>
   typeof value === 'string' && (name.endsWith('At') || name === 'payDeadline')
     ? new Date(value)
     : value;
 
-/** To a tenth of a millisecond, which is more than one can see. */
+/** To a tenth of a millisecond, finer than anyone can see. */
 export const tenths = (ms: number | null): number | null => ms && Math.round(ms * 10) / 10;

@@ -1,10 +1,10 @@
 import type { Happening, What } from './feed.js';
 import { tenths, type DelayRow, type Picture } from './picture.js';
 
-/** Rounding of instants, in milliseconds: a row is stamped to the microsecond, a `Date` is not. */
+/** Rounding of instants, in milliseconds: rows have microseconds, a `Date` does not. */
 const ROUNDING_MS = 1;
 
-/** What brings a piece of news about by itself. */
+/** The delay that causes each piece of news. */
 const CAUSE_OF_NEWS: Record<string, string> = {
   'order.placed': 'order.sms',
   'order.reminder': 'order.remind',
@@ -44,8 +44,9 @@ export function timelineOf(picture: Picture): Happening[] {
 }
 
 /**
- * What became of a payment that left no payment. The close waits for a payment that has begun, so an order that closed
- * during its second attempt, or while one is still leased, lost the process that was paying.
+ * What became of a payment of a race that left no payment. The close waits for a payment that has
+ * begun. So if an order closed during a second attempt, or while one is still leased, the process
+ * that was paying had died.
  */
 function unpaidRace({
   status,
@@ -65,7 +66,7 @@ function unpaidRace({
   return hasBegun ? { at: closedAt, what: 'payment.broken', by } : undefined;
 }
 
-/** What of it goes into the strip: a line for each thing that happened, none for what came of it. */
+/** Whether it belongs into the strip: one line for each event, none for its consequences. */
 export const isNews = ({ what, detail }: Happening): boolean =>
   what === 'message.sent'
     ? detail === 'order.placed'
@@ -73,14 +74,14 @@ export const isNews = ({ what, detail }: Happening): boolean =>
 
 class Teller {
   readonly #happenings: Happening[] = [];
-  /** Those that brought nothing about so far. */
+  /** Delays that have caused nothing so far. */
   readonly #idle: Set<DelayRow>;
 
   constructor(private readonly picture: Picture) {
     this.#idle = new Set(picture.delays.filter(({ endedAt }) => endedAt !== null));
   }
 
-  /** @param cause the name of the delay that does this by itself */
+  /** @param cause name of the delay that does this */
   at(
     at: Date | null | undefined,
     what: What,
@@ -119,7 +120,9 @@ class Teller {
   }
 }
 
-/** A message is sent after the delay that wrote it has ended; everything else happens while it runs. */
+/**
+ * A message is sent after the delay that wrote it has ended; everything else happens while it runs.
+ */
 function isCause({ dueAt, lateMs, endedAt, state }: DelayRow, what: What, at: Date): boolean {
   if (state !== 'completed' || endedAt === null || lateMs === null) return false;
   if (what === 'message.sent') return true;

@@ -2,15 +2,15 @@ import type { ServerResponse } from 'node:http';
 import { shownJson } from '../shown.js';
 import type { Feed, FeedChange, FeedTrouble } from './feed.js';
 
-/** What may wait to be sent to one watcher. A snapshot of a busy shop is a tenth of it. */
+/** Bytes that may wait to be sent to one watcher. A snapshot of a busy shop is a tenth of it. */
 const WAITING_BYTES_MAX = 1_000_000;
 
-/** How soon a browser connects again. */
+/** How soon a browser reconnects. */
 const RETRY_MS = 500;
 
 export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 
-/** A reader of the feed, over a connection of its own. */
+/** A reader of the feed, with its own connection. */
 export class Watcher {
   #knows: 'nothing' | 'the feed' | 'of the trouble' = 'nothing';
   readonly #heartbeats: NodeJS.Timeout;
@@ -23,9 +23,9 @@ export class Watcher {
     response.writeHead(200, {
       'content-type': EVENT_STREAM,
       'cache-control': 'no-store',
-      // Kept alive for another request, it would keep a shop from stopping when the feed has ended.
+      // If it were kept alive, it would keep the shop from stopping after the feed has ended.
       connection: 'close',
-      // A proxy that collects what comes in would show it all at once, much later.
+      // A proxy that buffers would deliver everything at once, much later.
       'x-accel-buffering': 'no',
     });
     this.#write(`retry: ${RETRY_MS}\n\n`);
@@ -33,7 +33,7 @@ export class Watcher {
     this.onGone(() => clearInterval(this.#heartbeats));
   }
 
-  /** Needs a snapshot: has just come, or was told of trouble. */
+  /** Needs a snapshot: it has just come, or was notified of trouble. */
   get isNew(): boolean {
     return this.#knows !== 'the feed';
   }
@@ -51,13 +51,13 @@ export class Watcher {
     this.#event('change', change);
   }
 
-  /** Once; what follows is a snapshot. */
+  /** Only once; a snapshot follows. */
   trouble(trouble: FeedTrouble): void {
     if (this.#knows !== 'of the trouble') this.#event('trouble', trouble);
     this.#knows = 'of the trouble';
   }
 
-  /** Who does not read may still be there for long: nothing more is written to them. */
+  /** A client that does not read may stay connected for long: nothing more is written to it. */
   end(): void {
     clearInterval(this.#heartbeats);
     this.response.end();
@@ -67,7 +67,7 @@ export class Watcher {
     this.#write(`event: ${event}\ndata: ${shownJson(data)}\n\n`);
   }
 
-  /** Who reads too slowly is cut off: they connect again, and get a snapshot. */
+  /** A client that reads too slowly is cut off: it reconnects and gets a snapshot. */
   #write(text: string): void {
     if (this.response.destroyed || this.response.writableEnded) return;
     if (!this.response.write(text) && this.response.writableLength > WAITING_BYTES_MAX) {

@@ -2,10 +2,10 @@ import { Injectable, type CallHandler, type NestInterceptor } from '@nestjs/comm
 import { throwError, timeout, type Observable } from 'rxjs';
 import { DatabaseSilentError } from './database-away.js';
 
-/** Longer than whatever the shop does takes; clients wait about as long. */
+/** Longer than anything the shop does; clients wait about as long. */
 const ANSWER_WITHIN_MS = 10_000;
 
-/** A database that takes questions and answers none must not keep clients waiting for ever. */
+/** A database that accepts queries and answers none must not keep clients waiting forever. */
 @Injectable()
 export class AnswerInTime implements NestInterceptor {
   intercept(_: unknown, next: CallHandler): Observable<unknown> {

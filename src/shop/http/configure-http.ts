@@ -14,18 +14,18 @@ const BODY_LIMIT = '64kb';
 const CAMPAIGN_LIMIT = '1mb';
 
 /**
- * How long an idle connection stays: longer than clients and proxies keep theirs, who would otherwise
- * send a request into a connection that is just being closed.
+ * How long an idle connection stays: longer than clients and proxies keep theirs, so that they do
+ * not send a request into a connection that is being closed.
  */
 const KEEP_ALIVE_MS = 75_000;
 
-/** What the shop needs from its HTTP server beside its controllers; `bodyParser: false` goes with it. */
+/** Settings of the HTTP server besides the controllers. Goes with `bodyParser: false`. */
 export function configureHttp(app: NestExpressApplication): void {
   z.config({ localeError: inPlainWords });
   app.disable('x-powered-by');
   const server = app.getHttpServer();
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  // The longer one of the two, or it ends the connection instead.
+  // Must exceed keep-alive, or this timeout ends the connection instead.
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
   answerUnreadableRequests(server);
   app.use(loopbackHosts(server));

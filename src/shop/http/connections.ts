@@ -7,18 +7,18 @@ import { HttpAdapterHost } from '@nestjs/core';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Longer than an answer takes; well before a supervisor loses patience. */
+/** Longer than any answer takes, and well before a supervisor kills the shop. */
 const ANSWERS_WITHIN_MS = 12_000;
 
 /**
- * Ends the connections when the shop stops. Node's server would wait for each that has never sent a
- * request, as browsers keep some ready, for each that is in the middle of sending one, and for each whose
- * request it still answered, until that has been idle for long: its client would keep the shop
- * from stopping. Only requests that have come are waited for, and not for ever.
+ * Ends connections when the shop stops. Node's server would wait for connections that have never
+ * sent a request (browsers keep some ready), for those in the middle of sending one, and for those
+ * just answered until they have been idle for long: a client could keep the shop from stopping.
+ * Only requests that have arrived are waited for, and only for a limited time.
  */
 @Injectable()
 export class Connections implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  /** How many requests of each are being answered. */
+  /** Requests being answered, by connection. */
   readonly #open = new Map<Socket, number>();
   #stopping = false;
 
@@ -62,7 +62,7 @@ export class Connections implements OnApplicationBootstrap, BeforeApplicationShu
     const before = this.#open.get(socket);
     if (before === undefined) return;
     this.#open.set(socket, before + change);
-    // What was written goes out before it ends.
+    // Sends what was written before it ends.
     if (this.#stopping && before + change === 0) socket.destroySoon();
   }
 }

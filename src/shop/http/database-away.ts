@@ -1,4 +1,4 @@
-/** Postgres, or what is between it and here. */
+/** States of Postgres, or of what is between it and the shop. */
 const AWAY_STATES = /^(?:08...|57P0[1235]|53...|25006)$/;
 const AWAY_CODES = new Set([
   'ECONNREFUSED',
@@ -14,14 +14,14 @@ const AWAY_CODES = new Set([
   'DELAY_SHUTDOWN',
   'DELAY_UNAVAILABLE',
 ]);
-/** The driver has no code for what it notices itself. */
+/** The driver has no code for errors of its own. */
 const AWAY_WORDS =
   /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Query read timeout|Cannot use a pool after)/i;
 
-/** Others hold what is needed, and held it for too long: Postgres is there. */
+/** Locked or busy for too long, but Postgres is there. */
 const BUSY = /^(?:40001|40P01|55P03|57014|DELAY_UNSTABLE)$/;
 
-/** It took a question and did not answer. */
+/** The database accepted a query and did not answer. */
 export class DatabaseSilentError extends Error {
   readonly code = 'ETIMEDOUT';
 
@@ -32,9 +32,9 @@ export class DatabaseSilentError extends Error {
 
 export type DatabaseTrouble = 'away' | 'busy';
 
-/** @returns what is the matter with the database; `null`: it is something else */
+/** @returns what is wrong with the database; `null`: the error is about something else */
 export function databaseTrouble(error: unknown): DatabaseTrouble | null {
-  // Not by its class: what Node throws itself is of another realm's where code runs in a VM.
+  // Not by its class: Node's own errors are of another realm where code runs in a VM.
   if (typeof error !== 'object' || error === null) return null;
   const { code = '', message = '', cause } = error as Record<string, unknown>;
   const [name, words] = [String(code), String(message)];

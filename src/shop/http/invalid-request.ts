@@ -1,12 +1,12 @@
 import { StandardSchemaValidationPipe } from '@nestjs/common';
 import { ProblemException, type FieldError } from './problem.js';
 
-/** The sender of 5,000 wrong lines learns as much from the first. */
+/** The sender of 5,000 wrong lines learns as much from the first ones. */
 const ERRORS_MAX = 20;
 /** A field's name may come from the request. */
 const FIELD_CHARACTERS_MAX = 100;
 
-/** 400, naming each field and what would be right: `new InvalidRequest({ field, message })`. */
+/** 400, naming each field and what would be valid: `new InvalidRequest({ field, message })`. */
 export class InvalidRequest extends ProblemException {
   constructor(...all: FieldError[]) {
     const errors = all.slice(0, ERRORS_MAX).map(({ field, message }) => ({
@@ -19,15 +19,15 @@ export class InvalidRequest extends ProblemException {
   }
 }
 
-/** As far as it is looked at here; zod's issues are of this shape. */
+/** The part of zod's issues that is used here. */
 interface Issue {
   message: string;
   path?: readonly (PropertyKey | { key: PropertyKey })[] | undefined;
-  /** Of fields that the schema does not have. */
+  /** Fields that the schema does not have. */
   keys?: readonly string[];
 }
 
-/** Checks what comes in against the schema of its parameter. */
+/** Validates incoming values against the schema of their parameter. */
 export const validationPipe = (): StandardSchemaValidationPipe =>
   new StandardSchemaValidationPipe({
     exceptionFactory: (issues) => new InvalidRequest(...issues.flatMap(errorsOf)),

@@ -4,9 +4,10 @@ import type { Server } from 'node:http';
 import { isIPv4 } from 'node:net';
 
 /**
- * A shop that listens on loopback answers only what asks for a host of loopback, reads and the feed, too: a page of another
- * site can point its own name at 127.0.0.1, and its browser then takes the shop for that site (DNS rebinding). Only `Host` counts;
- * what a proxy adds is anyone's to write.
+ * A shop that listens on loopback answers only requests for a loopback host, including reads and
+ * the feed. Otherwise a page of another site can point its own name at 127.0.0.1, and its browser
+ * takes the shop for that site (DNS rebinding). Only `Host` counts: anyone can write what a proxy
+ * adds.
  */
 export function loopbackHosts(server: Server): RequestHandler {
   return ({ headers }, _response, next) => {
@@ -19,7 +20,7 @@ export function loopbackHosts(server: Server): RequestHandler {
   };
 }
 
-/** With its port, as `Host` has it, and with the dot of a full name. */
+/** `Host` may have a port, and the trailing dot of a full name. */
 function isLoopbackHost(host: string): boolean {
   const name = host
     .replace(/:\d{1,5}$/, '')

@@ -17,7 +17,7 @@ ${Object.entries(KINDS)
   .map(([kind, { status, title }]) => `- \`/docs#${kind}\` (${status}): ${title}`)
   .join('\n')}`;
 
-/** The page at `/docs`, and the document behind it. */
+/** The page at `/docs`, and its document. */
 export function serveOpenApi(app: NestExpressApplication): void {
   const info = new DocumentBuilder()
     .setTitle('A shop on nestjs-delay-queue')
@@ -34,10 +34,10 @@ export function serveOpenApi(app: NestExpressApplication): void {
   });
 }
 
-/** The errors that any route can answer, and the one media type of all of them. */
+/** The errors that any route can return, and their only media type. */
 function withProblems(document: OpenAPIObject): OpenAPIObject {
   const schema = { $ref: '#/components/schemas/Problem' };
-  // As input, because a problem may say more.
+  // As input, because a problem may have more fields.
   const Problem = z.toJSONSchema(problem, { target: 'openapi-3.0', io: 'input' }) as object;
   document.components = { ...document.components };
   document.components.schemas = { ...document.components.schemas, Problem };

@@ -1,4 +1,4 @@
-/** Nothing from elsewhere, nothing inline, and in no frame. */
+/** Nothing from elsewhere, nothing inline, and not in a frame. */
 const POLICY = {
   'default-src': "'none'",
   'script-src': "'self'",
@@ -21,8 +21,8 @@ const headersWith = (policy: Record<string, string>): Record<string, string> => 
   'cache-control': 'no-cache',
 });
 
-/** Of the shop's page. */
+/** For the shop's page. */
 export const PAGE_HEADERS = headersWith(POLICY);
 
-/** Of the page at `/docs`: Swagger UI brings styles in its HTML. */
+/** For the page at `/docs`: Swagger UI has styles in its HTML. */
 export const DOCS_HEADERS = headersWith({ ...POLICY, 'style-src': "'self' 'unsafe-inline'" });

@@ -5,7 +5,7 @@ const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
 const WRONG_LIMIT = `must be a whole number from 1 to ${LIMIT_MAX}`;
 
-/** How many a page holds; a text, as everything in a query. */
+/** Rows of a page; a text, like everything in a query. */
 export const limit = z
   .string()
   .regex(/^[1-9]\d{0,2}$/, WRONG_LIMIT)
@@ -14,22 +14,22 @@ export const limit = z
   .optional()
   .meta({ description: `At most ${LIMIT_MAX}; left out, ${LIMIT_DEFAULT}`, example: '20' });
 
-/** The `after` of the page that follows. */
+/** The `after` of the next page. */
 export const next = z
   .string()
   .nullable()
   .meta({ description: '`after` of the page that follows; `null`: this was the last one' });
 
-/** As far as it is needed here: TypeORM's `SelectQueryBuilder` of rows in their order. */
+/** The part of TypeORM's ordered `SelectQueryBuilder` that is used here. */
 interface Rows<Row> {
   andWhere(condition: string, parameters: object): unknown;
   limit(rows: number): { getMany(): Promise<Row[]> };
 }
 
 /**
- * A page by keyset: what is added meanwhile moves nothing from one page to another.
+ * A page by keyset: rows that are added meanwhile move nothing from one page to another.
  *
- * @param isAfter what is true of the rows that follow the one whose id is `:after`
+ * @param isAfter condition for the rows behind the one whose id is `:after`
  */
 export async function pageOf<Row extends { id: string }>(
   rows: Rows<Row>,

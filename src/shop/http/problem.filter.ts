@@ -13,12 +13,12 @@ import { plainProblem, ProblemException, type Problem } from './problem.js';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** Long enough for a connection to come free or a server to be started again; in seconds. */
+/** Seconds until a connection is likely to be free, or a server restarted. */
 const RETRY_AFTER_S = '2';
-/** While requests keep meeting it, an outage is one line of the log. */
+/** An outage is logged once, as long as requests keep meeting it. */
 const OUTAGE_QUIET_MS = 60_000;
 
-/** Every error of the application leaves it here, and all of them look the same. */
+/** Turns every error of the application into the same kind of answer. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   readonly #logger = new Logger('Http');
@@ -27,7 +27,7 @@ export class ProblemFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const response = http.getResponse<Response>();
-    // A stream that breaks in the middle: its reader notices.
+    // A stream that breaks halfway: its reader notices.
     if (response.headersSent) return void response.destroy();
     const answer = this.#problemOf(error, http.getRequest<Request>());
     if (answer.status === 503) response.set('Retry-After', RETRY_AFTER_S);
@@ -58,14 +58,14 @@ export class ProblemFilter implements ExceptionFilter {
 const nothingAt = (path: string): Problem =>
   plainProblem(404, `there is nothing at ${path}; GET /docs shows what there is`);
 
-/** A thrown list has a line for each field. */
+/** A list that was thrown has an entry for each field. */
 function detailOf(error: HttpException): string {
   const said = error.getResponse();
   const { message = said } = typeof said === 'object' && 'message' in said ? said : {};
   return Array.isArray(message) ? message.join('; ') : String(message);
 }
 
-/** A transaction that was cut may have been committed: never say that nothing happened. */
+/** A transaction that was cut may have been committed: never claim that nothing happened. */
 function askAgain(trouble: DatabaseTrouble, method: string): string {
   const why = trouble === 'away' ? 'the database is away' : 'others hold what this needs';
   if (method === 'GET' || method === 'HEAD') return `${why}; ask again`;

@@ -2,7 +2,7 @@ import { HttpException } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 
-/** Problems that say more than their status does. Every other one is of the type `about:blank`. */
+/** Problems that say more than their status. All others are of the type `about:blank`. */
 export const KINDS = {
   'invalid-request': { status: 400, title: 'Something in the request is not right' },
   'out-of-stock': { status: 409, title: 'Out of stock' },
@@ -10,7 +10,7 @@ export const KINDS = {
 } as const;
 export type ProblemKind = keyof typeof KINDS;
 
-/** What every error answers, as `application/problem+json` (RFC 9457). */
+/** The body of every error, as `application/problem+json` (RFC 9457). */
 export const problem = z.object({
   type: z
     .string()
@@ -41,8 +41,8 @@ export const plainProblem = (status: number, detail: string): Problem => ({
 });
 
 /**
- * An error with a type of its own. Where the status says it all, throw what Nest has:
- * `new ConflictException('the order cannot be shipped: it is UNPAID')`.
+ * An error with its own type. Where the status says it all, throw Nest's exception: `new
+ * ConflictException('the order cannot be shipped: it is UNPAID')`.
  */
 export class ProblemException extends HttpException {
   constructor(kind: ProblemKind, detail: string, more: Pick<Problem, 'errors' | 'sku'> = {}) {

@@ -2,15 +2,15 @@ import { HttpException } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
-/** As far as it is looked at here: one line of Express's routing table. */
+/** The part of a layer in Express's routing table that is used here. */
 interface Layer {
   match(path: string): boolean;
   route?: { methods: Record<string, boolean> };
 }
 
 /**
- * For paths that have routes: 405 with `Allow` for a method that none of them has, and 415 for a body
- * that is not said to be JSON. Every other path is not ours to judge: a file, or none.
+ * For paths that have routes: 405 with `Allow` for an unsupported method, and 415 for a body that
+ * is not declared as JSON. Other paths are left alone: they are files, or do not exist.
  */
 export function requestManners(app: NestExpressApplication): RequestHandler {
   const express = app.getHttpAdapter().getInstance() as unknown as {
@@ -45,7 +45,7 @@ function methodsAt(stack: readonly Layer[], path: string): string[] {
   return [...all].toSorted();
 }
 
-/** A path that cannot be decoded is left to the router, which says so. */
+/** A path that cannot be decoded is left to the router, which reports it. */
 function matches(layer: Layer, path: string): boolean {
   try {
     return layer.match(path);

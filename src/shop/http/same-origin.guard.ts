@@ -5,8 +5,7 @@ import type { Request } from 'express';
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /**
- * What changes something may be asked for by the shop's own page and by programs, and by no other page
- * that is open in the same browser.
+ * Only the shop's own page, and programs, may change something: no other page in the same browser.
  */
 export class SameOriginGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
@@ -16,9 +15,9 @@ export class SameOriginGuard implements CanActivate {
   }
 }
 
-/** Browsers say whose page asks, over HTTPS and on this machine; else the origin is compared with the host. */
+/** Browsers report the page over HTTPS and on this machine; else the origin must match the host. */
 function isOfAnotherPage({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean {
-  // Right behind a proxy that changes the host, too.
+  // Correct also behind a proxy that changes the host.
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   if (origin === undefined) return false;
   return !URL.canParse(origin) || new URL(origin).host !== host;

@@ -3,14 +3,14 @@ import type { Duplex } from 'node:stream';
 import { plainProblem } from './problem.js';
 import { PROBLEM_TYPE } from './problem.filter.js';
 
-/** Of what Node's parser gives up; everything else is 400. */
+/** Errors of Node's parser with their own status; every other one is 400. */
 const STATUSES: Partial<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   HPE_HEADER_OVERFLOW: 431,
 };
 
-/** What is refused before Express hears of it is a problem like any other. */
+/** A request that is refused before Express sees it gets a problem like any other. */
 export function answerUnreadableRequests(server: Server): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
@@ -33,6 +33,6 @@ export function answerUnreadableRequests(server: Server): void {
   });
 }
 
-/** An answer to an earlier request is on its way, and nothing may be written into it. */
+/** An earlier request is still being answered: nothing may be written into that answer. */
 const isAnswering = (socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean =>
   socket._httpMessage?.headersSent === true;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 type Issue = z.core.$ZodRawIssue;
 
-/** What is right, for each kind of value. */
+/** Name of each kind of value. */
 const KINDS: Partial<Record<string, string>> = {
   array: 'a list',
   boolean: 'true or false',
@@ -20,8 +20,8 @@ const FORMATS: Partial<Record<string, string>> = {
 };
 
 /**
- * What zod says of a value, in words that go behind the name of its field: `must be a whole number,
- * not a text`. A schema that says something itself (`{ error: … }`) is not asked here.
+ * What zod reports about a value, in words that follow the name of its field: `must be a whole
+ * number, not a text`. Schemas with their own message (`{ error: … }`) do not come here.
  */
 export function inPlainWords(issue: Issue): string {
   switch (issue.code) {
@@ -82,6 +82,6 @@ function bound(origin: string, least: string, limit: number | bigint): string {
   return `must have ${least} ${limit} ${unit[Number(limit) === 1 ? 0 : 1]}`;
 }
 
-/** The fields that there are. */
+/** The fields that exist. */
 const known = (schema: unknown): string =>
   schema instanceof z.ZodObject ? `; there is ${Object.keys(schema.shape).join(', ')}` : '';

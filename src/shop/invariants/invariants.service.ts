@@ -13,7 +13,7 @@ interface Finding {
 @Injectable()
 export class InvariantsService {
   #running: Promise<Invariants> | undefined;
-  /** Begins when that one has ended. */
+  /** Begins when the running check has ended. */
   #next: Promise<Invariants> | undefined;
 
   constructor(
@@ -21,7 +21,7 @@ export class InvariantsService {
     @Inject(SHOP_CONFIG) private readonly config: Pick<ShopConfig, 'demo' | 'refundsUrl'>,
   ) {}
 
-  /** Looks now. The looks read whole tables: who asks while one is under way gets the next one, with all others who do. */
+  /** Checks now. A check reads whole tables: calls that arrive during one share the next. */
   check(): Promise<Invariants> {
     if (this.#next !== undefined) return this.#next;
     if (this.#running === undefined) return this.#begin();
@@ -36,7 +36,7 @@ export class InvariantsService {
     return (this.#running = this.#look().finally(() => (this.#running = undefined)));
   }
 
-  /** All checks see the same snapshot, so that a check never blames a write between two of them. */
+  /** All checks see the same snapshot, so that none blames a write between two of them. */
   #look(): Promise<Invariants> {
     return this.dataSource.transaction('REPEATABLE READ', async (manager) => {
       await manager.query(`SET TRANSACTION READ ONLY`);

@@ -1,10 +1,7 @@
-/** By the books of the sample's provider, where the refunds of another one are not. */
+/** By the books of the sample provider, which do not have another provider's refunds. */
 export const OF_THE_SAMPLE_PROVIDER = 'the provider has paid back what the shop says';
 
-/**
- * What must hold whatever happens, each as one query that answers one row:
- * `looked_at`, `broken`, and one `example` of what is broken.
- */
+/** What must always hold. Each query returns one row: `looked_at`, `broken` and an `example`. */
 export const INVARIANTS = {
   'stock and what open orders hold add up to the initial stock': `
     SELECT count(*)::int AS looked_at,
@@ -18,8 +15,9 @@ export const INVARIANTS = {
           LEFT JOIN orders ON orders.id = item.order_id
           GROUP BY sku.sku) AS balance`,
 
-  // A full join is never planned as a look at all payments for each order, however empty the tables were at
-  // their last ANALYZE: a left join was, and took a second at 4,000 orders and 8,000 payments.
+  // A full join is never planned as a lookup of all payments for each order, however empty the
+  // tables were at their last ANALYZE. A left join was: it took a second at 4,000 orders and 8,000
+  // payments.
   'an order keeps one payment of its total once it is paid, and no other keeps any': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE wrong)::int AS broken,
@@ -33,7 +31,7 @@ export const INVARIANTS = {
                      FROM payment WHERE status = 'CAPTURED' GROUP BY order_id) AS kept
             ON kept.order_id = orders.id) AS books`,
 
-  // Dead letters count: those can be looked at, and the refund asked for again.
+  // Dead letters count: a person can see them and retry the refund.
   'every payment that goes back has its refund': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE delay.id IS NULL)::int AS broken,
@@ -43,7 +41,7 @@ export const INVARIANTS = {
       ON delay.name = 'payment.refund' AND delay.key = payment.id::text
     WHERE payment.status = 'REFUND_PENDING'`,
 
-  // What it has paid back and the shop has not written down yet is still pending here.
+  // What it has refunded and the shop has not recorded yet is still pending here.
   [OF_THE_SAMPLE_PROVIDER]: `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE wrong)::int AS broken,
@@ -63,7 +61,7 @@ export const INVARIANTS = {
            min(order_id::text) FILTER (WHERE reviews > 1) AS example
     FROM (SELECT order_id, count(*) AS reviews FROM review GROUP BY order_id) AS reviewed`,
 
-  // A dead letter (it wakes at infinity) closes nothing by itself; running or overdue ones still do.
+  // A dead letter (its wake is infinity) closes nothing; a running or overdue delay still does.
   'every unpaid order has exactly one live order.close': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE closes <> 1)::int AS broken,
@@ -76,7 +74,7 @@ export const INVARIANTS = {
           WHERE orders.status = 'UNPAID'
           GROUP BY orders.id) AS unpaid`,
 
-  // As above; and under dispute the time that is left is kept instead.
+  // As above; during a dispute the remaining time is kept instead.
   'every shipped order has one live order.confirm, or a frozen one': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE wrong)::int AS broken,
@@ -92,7 +90,7 @@ export const INVARIANTS = {
             ON frozen.name = 'order.confirm' AND frozen.order_id = orders.id
           WHERE orders.status = 'SHIPPED') AS shipped`,
 
-  // The buyer's own rating takes the timer's place.
+  // The buyer's own rating replaces the timer.
   'every completed order is rated, or has one live order.rate, or a frozen one': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE wrong)::int AS broken,
@@ -129,7 +127,7 @@ export const INVARIANTS = {
     FROM (SELECT order_id, kind, count(*) AS messages
           FROM outbox GROUP BY order_id, kind) AS told`,
 
-  // Dead letters count: those can be looked at and sent again.
+  // Dead letters count: a person can see them and send them again.
   'every message is sent or dropped, or waits to be sent': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE forgotten)::int AS broken,
@@ -140,7 +138,7 @@ export const INVARIANTS = {
                    WHERE name = 'message.send' AND key = outbox.id::text) AS forgotten
           FROM outbox) AS message`,
 
-  // As for orders: a dead letter sends nothing by itself. What a stopped one is just sending may run.
+  // As for orders: a dead letter sends nothing. A batch that a stopped campaign is sending may run.
   'every campaign that goes on has exactly one live campaign.send': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE sends <> 1)::int AS broken,
@@ -153,7 +151,7 @@ export const INVARIANTS = {
           WHERE campaign.state IN ('SCHEDULED', 'RUNNING')
           GROUP BY campaign.id) AS going_on`,
 
-  // By the books of the sample's provider, where a webhook's messages are not.
+  // By the books of the sample provider, which do not have a webhook's messages.
   'a campaign reaches each of its recipients at most once, and nobody else': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE wrong)::int AS broken,

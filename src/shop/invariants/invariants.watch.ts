@@ -5,7 +5,7 @@ import { InvariantsService } from './invariants.service.js';
 
 /**
  * The checks read whole tables, and take longer the more there is. They get a fiftieth of one
- * connection's time: after one that took a second, the next begins 49 seconds later.
+ * connection's time: after a check of one second, the next begins 49 seconds later.
  */
 const PACE: Pace = { share: 1 / 50, leastPauseMs: 2_000, mostPauseMs: 600_000 };
 
@@ -13,7 +13,7 @@ export interface Checked extends Invariants {
   checkedAt: string;
 }
 
-/** Checks again and again, beside its readers, and never makes them wait. */
+/** Checks repeatedly in the background; readers of the result never wait. */
 @Injectable()
 export class InvariantsWatch implements OnModuleDestroy {
   #latest: Checked | null = null;
@@ -23,12 +23,12 @@ export class InvariantsWatch implements OnModuleDestroy {
 
   constructor(private readonly invariants: InvariantsService) {}
 
-  /** What was found last; `null` before the first check is done. */
+  /** The latest result; `null` before the first check is done. */
   get latest(): Checked | null {
     return this.#latest;
   }
 
-  /** Begins a check when it is time for one. @param now by the database's clock */
+  /** Begins a check if one is due. @param now by the database's clock */
   keepUp(now: Date): void {
     if (this.#stopping || this.#running || performance.now() < this.#nextFromMs) return;
     this.#running = this.#check(now).finally(() => (this.#running = undefined));
@@ -46,7 +46,7 @@ export class InvariantsWatch implements OnModuleDestroy {
       this.#latest = { ...(await this.invariants.check()), checkedAt: now.toISOString() };
       tookMs = performance.now() - begunMs;
     } catch {
-      // The database is away, as others tell. The page says how old the last check is.
+      // The database is away, which others report. The page shows how old the last check is.
     }
     this.#nextFromMs = performance.now() + pauseAfter(tookMs, PACE);
   }

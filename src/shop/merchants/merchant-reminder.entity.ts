@@ -9,7 +9,7 @@ import {
 } from 'typeorm';
 import { Merchant } from './merchant.entity.js';
 
-/** On one morning a merchant was told that orders wait to be shipped. */
+/** A merchant's reminder of one morning: orders wait to be shipped. */
 @Entity('merchant_reminder')
 @Check('ck_merchant_reminder_orders', `"orders" > 0`)
 export class MerchantReminder {
@@ -22,18 +22,18 @@ export class MerchantReminder {
   })
   merchantId!: string;
 
-  /** The morning, exactly: the `dueAt` of that run of `merchant.remind`. */
+  /** Exactly the `dueAt` of that run of `merchant.remind`. */
   @PrimaryColumn('timestamptz', {
     name: 'due_at',
     primaryKeyConstraintName: 'pk_merchant_reminder',
   })
   dueAt!: Date;
 
-  /** How many of them. */
+  /** How many orders. */
   @Column('integer')
   orders!: number;
 
-  /** For how long the first of them has waited. */
+  /** When the oldest of them was paid. */
   @Column('timestamptz', { name: 'oldest_paid_at' })
   oldestPaidAt!: Date;
 

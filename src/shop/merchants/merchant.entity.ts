@@ -2,7 +2,7 @@ import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 import { millisecondsOrNull } from './milliseconds.js';
 import { TIME_ZONE_OF_THE_SHOP } from './time-zones.js';
 
-/** Who sells; with what it has set of its own. `null`: as the shop's configuration says. */
+/** A merchant with its own settings. `null`: the default of the shop's configuration. */
 @Entity('merchant')
 @Check('ck_merchant_terms', `LEAST("pay_within_ms", "confirm_after_ms", "rate_after_ms") > 0`)
 @Check('ck_merchant_messages', `LEAST("remind_before_ms", "sms_after_ms") >= 0`)
@@ -35,7 +35,7 @@ export class Merchant {
   @Column({ ...millisecondsOrNull, name: 'rate_after_ms' })
   rateAfterMs!: number | null;
 
-  /** At nine there it is reminded of what waits to be shipped. */
+  /** Its reminder of orders that wait to be shipped comes at nine in this time zone. */
   @Column('varchar', { name: 'time_zone', length: 64, default: TIME_ZONE_OF_THE_SHOP })
   timeZone!: string;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { durationText } from '../shop.config.js';
 import { TIME_ZONES } from './time-zones.js';
 
-/** What is not even an id is the id of no merchant. */
+/** An invalid id belongs to no merchant. */
 export const MERCHANT_ID = /^[\w.-]{1,64}$/;
 
 const ownDuration = durationText.nullable().optional();
@@ -11,7 +11,7 @@ const ownMessage = z
   .nullable()
   .optional();
 
-/** What is left out stays as it is; `null` takes the shop's own again. */
+/** An omitted field stays as it is; `null` restores the shop's default. */
 export const changeMerchant = z.strictObject({
   payWithin: ownDuration.meta({ example: '15m' }),
   remindBefore: ownMessage.meta({ example: '5m', description: '`off`: no reminder' }),
@@ -37,7 +37,7 @@ export const terms = z.object({
 
 const instant = z.string().meta({ format: 'date-time' });
 
-/** What the merchant was told one morning. */
+/** The reminder of one morning. */
 const reminder = z.object({
   at: instant,
   orders: z.int().meta({ description: 'Paid, and waiting to be shipped' }),

@@ -8,7 +8,7 @@ import { type ChangeMerchant, MERCHANT_ID, type MerchantView } from './merchants
 import { REMINDED_MERCHANTS, remindersOf, type RemindedMerchant } from './merchants.sql.js';
 import { termsOf } from './terms.js';
 
-/** Those of its own that stand for one of the shop's. */
+/** Settings that override one of the shop's. */
 const TERMS = {
   payWithin: 'payWithinMs',
   remindBefore: 'remindBeforeMs',
@@ -34,7 +34,7 @@ export class MerchantsService {
     return this.views({});
   }
 
-  /** For orders that are placed from now on. @throws 404 for an unknown merchant */
+  /** Applies to orders that are placed from now on. @throws 404 for an unknown merchant */
   async change(id: string, change: ChangeMerchant): Promise<MerchantView> {
     if (!MERCHANT_ID.test(id)) throw unknownMerchant();
     const set = Object.fromEntries(
@@ -45,7 +45,7 @@ export class MerchantsService {
   }
 
   /**
-   * All in the time zone of this one, now; the next morning comes as always.
+   * Reminds all merchants in the time zone of this one, now. The next morning's reminder stays.
    *
    * @throws 404 for an unknown merchant
    */

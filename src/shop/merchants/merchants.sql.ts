@@ -1,4 +1,4 @@
-/** Who sells, with the next reminder and the last one; instants as the session writes them. */
+/** The merchants, with the next and the last reminder; instants as the session writes them. */
 export const REMINDED_MERCHANTS = `
   SELECT id, name, time_zone AS "timeZone",
          (SELECT due_at FROM delay_queue.delay
@@ -19,7 +19,7 @@ export interface RemindedMerchant {
 
 const iso = (instant: Date | string): string => new Date(instant).toISOString();
 
-/** As it is answered. */
+/** As the API returns it. */
 export const remindersOf = ({ timeZone, nextReminderAt, lastReminder }: RemindedMerchant) => ({
   timeZone,
   nextReminderAt: nextReminderAt && iso(nextReminderAt),

@@ -1,6 +1,6 @@
 import type { ColumnOptions } from 'typeorm';
 
-/** The driver answers a bigint as a text; ten years in milliseconds are a number like any other. */
+/** The driver returns a bigint as text, but ten years in milliseconds fit a number. */
 export const milliseconds: ColumnOptions = {
   type: 'bigint',
   transformer: {

@@ -7,7 +7,7 @@ import {
 } from 'nestjs-delay-queue';
 import { TIME_ZONES } from './time-zones.js';
 
-/** One delay for each time zone, on any number of processes, however many merchants are there. */
+/** One delay for each time zone, whatever the number of processes and merchants. */
 const AtNineInEachTimeZone = (): MethodDecorator =>
   applyDecorators(
     ...TIME_ZONES.map((timeZone) =>
@@ -21,8 +21,8 @@ const AtNineInEachTimeZone = (): MethodDecorator =>
   );
 
 /**
- * The reminder comes again every morning for as long as something waits, and is written once for each
- * morning: it and the move to the next one commit together. After a night without a process it comes once.
+ * The reminder comes every morning while orders wait, and is written once for each morning: it
+ * commits together with the move to the next one. After a night without a process it comes once.
  */
 @Injectable()
 export class RemindMerchantsHandler {

@@ -1,6 +1,6 @@
 export const TIME_ZONE_OF_THE_SHOP = 'Asia/Shanghai';
 
-/** Where merchants may be. Each of them has a `merchant.remind` of its own, so this is a list. */
+/** Time zones of merchants. A fixed list, because each has its own `merchant.remind`. */
 export const TIME_ZONES = [
   'America/Los_Angeles',
   'America/New_York',

@@ -8,8 +8,8 @@ export class CloseOrderHandler {
   constructor(private readonly moves: OrderMoves) {}
 
   /**
-   * Orders that are still unpaid at their deadline are closed, and their stock goes back on sale. In
-   * batches, because they come in crowds: after a sale, or when the shop has been down.
+   * Closes orders that are still unpaid at their deadline, and puts their stock back on sale. In
+   * batches, because they come in bursts: after a sale, or after the shop was down.
    */
   @OnDelay('order.close', { transactional: true, batch: 200 })
   async close(
@@ -20,7 +20,7 @@ export class CloseOrderHandler {
     const closeReason = 'not paid in time';
     const move = { from: 'UNPAID', to: 'CLOSED', closeReason } as const;
     const closed = await this.moves.whenFiring('order.close', manager, ids, move);
-    // Last, because an order of one of these SKUs waits from here to the commit.
+    // Last, because orders of these SKUs wait from here until the commit.
     await returnStock(
       manager,
       closed.map(({ id }) => id),

@@ -16,7 +16,7 @@ export class ConfirmOrderHandler {
     private readonly moves: OrderMoves,
   ) {}
 
-  /** Buyers who say nothing have received the goods; now the time to rate them runs. */
+  /** A buyer who reports nothing has received the goods; now the time to rate begins. */
   @OnDelay('order.confirm', { transactional: true, batch: 200 })
   async confirm(
     delays: Delay<'order.confirm'>[],

@@ -9,8 +9,7 @@ import { problem } from '../http/problem.js';
 import { orderView } from './orders.schemas.js';
 
 /**
- * `POST /orders/:id/<action>`: 200 with the order, also when it is asked for again after it succeeded;
- * 404 for an unknown one, 409 in a wrong state.
+ * `POST /orders/:id/<action>`: 200 with the order, also when repeated after success; 404 or 409.
  */
 export const OrderAction = (action: string, summary: string): MethodDecorator =>
   applyDecorators(

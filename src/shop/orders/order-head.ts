@@ -1,7 +1,7 @@
 import type { Order } from './order.entity.js';
 import type { OrderHead } from './orders.schemas.js';
 
-/** What an order says of itself, without what belongs to it. */
+/** The order itself, without what belongs to it. */
 export const headOf = (order: Order): OrderHead => ({
   id: order.id,
   no: order.no,

@@ -5,7 +5,7 @@ import { unknownOrder } from './order.moves.js';
 /** Lower case, as Postgres writes it: the id is also the key of the order's delays. */
 export const orderId = z.guid().toLowerCase();
 
-/** What is not even an id is the id of no order: 404. */
+/** An invalid id belongs to no order: 404. */
 @Injectable()
 export class OrderIdPipe implements PipeTransform<string, string> {
   transform(value: string): string {

@@ -9,7 +9,7 @@ import type { OrderPage, OrdersQuery } from './orders.schemas.js';
 export class OrderListService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Newest first. @throws 400 when `after` is the id of no order */
+  /** Newest first. @throws 400 when `after` is not the id of an order */
   async list({ status, ...page }: OrdersQuery): Promise<OrderPage> {
     const { manager } = this.dataSource;
     if (page.after && !(await manager.existsBy(Order, { id: page.after }))) throw unknownAfter();

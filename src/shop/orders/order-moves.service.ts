@@ -7,10 +7,10 @@ import type { Order } from './order.entity.js';
 import { moveOrders, ON_ENTERING, type MovedOrder, type OrderMove } from './order.moves.js';
 
 /**
- * A move of an order with what belongs to it: the news for the buyer and the end of the timers that
- * have no sense any more. All of it is part of the caller's transaction.
+ * Moves an order with what belongs to the move: the message to the buyer, and the end of timers
+ * that no longer make sense. All of it is part of the caller's transaction.
  *
- * `cancel` may answer that a delay is running already. That is fine: its handler makes a
+ * `cancel` may return that a delay is running already. That is fine: its handler makes a
  * compare-and-set on the row that is locked here, and finds that it came second.
  */
 @Injectable()
@@ -20,7 +20,9 @@ export class OrderMoves {
     private readonly outbox: Outbox,
   ) {}
 
-  /** @returns `undefined` when the order was in another state, or another call made that move first */
+  /**
+   * @returns `undefined` when the order was in another state, or another call made the move first
+   */
   async one(
     manager: EntityManager,
     id: string,
@@ -51,14 +53,14 @@ export class OrderMoves {
     const { news, ends } = ON_ENTERING[move.to];
     await this.outbox.post(manager, news, movedIds);
     const others = ends.filter((name) => name !== firing);
-    // Seldom any: a close finds a reminder or a text message that is still to come.
+    // Rarely any: a close finds a reminder or a text message that has not been sent yet.
     for (const { name, key } of await this.waiting(manager, others, movedIds)) {
       await this.delays.cancel(name, key, { manager });
     }
     return moved;
   }
 
-  /** In the order in which rows are locked everywhere. */
+  /** In the order in which rows are always locked. */
   private waiting(
     manager: EntityManager,
     names: readonly OrderDelay[],

@@ -1,15 +1,15 @@
-/** Of an order that is disputed again and again; the view tells no more than the newest. */
+/** For an order that is disputed again and again: the view shows only the newest. */
 const ENDED_MAX = 500;
-/** Payments, disputes and contradictions each: they may be reported again and again. */
+/** Payments, disputes and conflicts each: they may be reported again and again. */
 export const OF_A_KIND_MAX = 100;
 
 /**
- * The order $1 with all that belongs to it, and the delays of the names $2 that are about it: one row,
- * in which each list is JSON.
+ * The order $1 with all that belongs to it, and its delays of the names $2: one row, with each list
+ * as JSON.
  *
- * The delays are read from the library's documented tables, because `DelayService` answers of one
- * name and key at a time. `OFFSET 0` makes of each a look-up in an index of its own, whatever is known
- * of the size of these tables: statistics of a table that was empty would have it read as a whole.
+ * The delays are read from the library's documented tables, because `DelayService` reads one name
+ * and key at a time. `OFFSET 0` turns each into an index lookup, whatever the statistics: those of
+ * a table that was empty would cause a sequential scan.
  */
 export const ORDER_PICTURE = `
   WITH paid AS MATERIALIZED (

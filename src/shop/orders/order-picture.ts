@@ -11,14 +11,14 @@ import type { EndedDelay, Past } from './order-timeline.js';
 import type { DelayView } from './orders.schemas.js';
 import { Order, OrderItem } from './order.entity.js';
 
-/** What is still to happen by itself, as much as the view of an order says of it. */
+/** A delay that is still to fire, for the view of an order. */
 export interface LiveDelay extends Omit<DelayView, 'dueAt'> {
   key: string;
   dueAt: Date;
   lastError: string | null;
 }
 
-/** An order with all that belongs to it, as of one instant. */
+/** An order with all that belongs to it, at one instant. */
 export interface Picture extends Past {
   frozen: FrozenTimer[];
   live: LiveDelay[];
@@ -27,7 +27,7 @@ export interface Picture extends Past {
 
 type InJson<T> = Omit<T, 'dueAt' | 'endedAt'> & { dueAt: string; endedAt: string };
 
-/** Lists of nothing are `null`. */
+/** Empty lists are `null`. */
 interface Row {
   order: JsonRow;
   items: JsonRow[];
@@ -42,7 +42,7 @@ interface Row {
   now: Date;
 }
 
-/** One statement is one snapshot: an order is never seen UNPAID beside a close that has already run. */
+/** One statement is one snapshot: an order is never UNPAID beside a close that has already run. */
 export async function takePicture(manager: EntityManager, id: string): Promise<Picture | null> {
   const [row] = await manager.query<Row[]>(ORDER_PICTURE, [id, ORDER_DELAYS]);
   if (!row) return null;

@@ -7,13 +7,13 @@ import type { Review } from '../reviews/review.entity.js';
 import type { Order } from './order.entity.js';
 import type { Moment } from './orders.schemas.js';
 
-/** What has happened by itself. */
+/** A delay that has ended. */
 export type EndedDelay = Pick<
   DelayRecord,
   'name' | 'state' | 'dueAt' | 'endedAt' | 'latenessMs' | 'attempts' | 'error'
 >;
 
-/** What the timeline is told from. */
+/** What the timeline is made from. */
 export interface Past {
   order: Order;
   payments: Payment[];
@@ -26,7 +26,9 @@ export interface Past {
   ended: EndedDelay[];
 }
 
-/** What happened to an order, oldest first; at the same instant, what the shop did comes first. */
+/**
+ * What happened to an order, oldest first. At the same instant, the shop's own actions come first.
+ */
 export function timelineOf({
   order,
   payments,

@@ -56,23 +56,23 @@ export class Order {
   @Column('timestamptz', { name: 'pay_deadline' })
   payDeadline!: Date;
 
-  /** Exactly the `dueAt` of the order's `order.confirm`; `null` until it is shipped and under dispute. */
+  /** Exactly the `dueAt` of its `order.confirm`; `null` before shipping and during a dispute. */
   @Column('timestamptz', { name: 'auto_confirm_at', nullable: true })
   autoConfirmAt!: Date | null;
 
-  /** How long the buyer may take to confirm, and how long an extension is: as agreed at placing. */
+  /** How long the buyer may take to confirm, also the length of an extension; fixed at placing. */
   @Column({ ...milliseconds, name: 'confirm_after_ms' })
   confirmAfterMs!: number;
 
-  /** How long the buyer may take to rate: as agreed at placing. */
+  /** How long the buyer may take to rate; fixed at placing. */
   @Column({ ...milliseconds, name: 'rate_after_ms' })
   rateAfterMs!: number;
 
-  /** The buyer may extend `autoConfirmAt` once, and did. */
+  /** The buyer has used the one extension of `autoConfirmAt`. */
   @Column('boolean', { default: false })
   extended!: boolean;
 
-  /** While it is set, nothing happens by itself and no call moves the order. */
+  /** While it is set, no timer runs and no call moves the order. */
   @Column('timestamptz', { name: 'disputed_at', nullable: true })
   disputedAt!: Date | null;
 
@@ -100,7 +100,7 @@ export class Order {
   @Column('varchar', { name: 'idempotency_key', length: 255, nullable: true })
   idempotencyKey!: string | null;
 
-  /** What was ordered under that key, to tell a retry from a mistake. */
+  /** Hash of the request under that key, to tell a retry from a mistake. */
   @Column('varchar', { name: 'request_hash', length: 64, nullable: true })
   requestHash!: string | null;
 
@@ -108,7 +108,7 @@ export class Order {
   items!: OrderItem[];
 }
 
-/** A line of an order, with name and price as they were when it was placed. */
+/** A line of an order, with name and price from when it was placed. */
 @Entity('order_item')
 @Check('ck_order_item_quantity', `"quantity" > 0`)
 export class OrderItem {

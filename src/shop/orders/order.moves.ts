@@ -4,7 +4,7 @@ import type { OrderDelay } from '../delays.js';
 import type { News } from '../outbox/news.js';
 import { Order } from './order.entity.js';
 
-/** The whole state machine of an order: what is not here cannot be written. */
+/** The whole state machine of an order: other moves cannot be written. */
 export type OrderMove =
   | { from: 'UNPAID'; to: 'PAID' }
   | { from: 'UNPAID'; to: 'CLOSED'; closeReason: string }
@@ -14,7 +14,7 @@ export type OrderMove =
 interface Entering {
   stamp: keyof Order;
   news: News;
-  /** What has no sense any more. */
+  /** Delays that make no sense after the move. */
   ends: readonly OrderDelay[];
 }
 
@@ -29,18 +29,19 @@ export const ON_ENTERING = {
   },
 } as const satisfies Record<OrderMove['to'], Entering>;
 
-/** An order that has moved, with what the next step wants to know of it. */
+/** An order that has moved, with what the next step needs of it. */
 export type MovedOrder = Pick<
   Order,
   'id' | 'merchantId' | 'total' | 'confirmAfterMs' | 'rateAfterMs'
 >;
 
 /**
- * Moves orders by compare-and-set in the caller's transaction: a fixed number of statements, however
- * many they are. The caller that is answered an id is the only one to have made that move; the row is locked
- * until it commits. An order under dispute does not move. What goes with a move, `OrderMoves` does.
+ * Moves orders by compare-and-set in the caller's transaction, with a fixed number of statements
+ * however many there are. An id is returned to the one caller that made the move; its row is locked
+ * until that caller commits. Orders under dispute do not move. `OrderMoves` adds what goes with a
+ * move.
  *
- * @param only further conditions on the rows, judged together with their state
+ * @param only further conditions on the rows, checked together with their state
  * @returns those that moved; the others were in another state already
  */
 export async function moveOrders(
@@ -67,14 +68,14 @@ export async function moveOrders(
   }));
 }
 
-/** As the driver answers it. */
+/** As the driver returns it. */
 type RawOrder = Record<'id' | 'merchant_id' | 'confirm_after_ms' | 'rate_after_ms', string> & {
   total: number;
 };
 
 /**
- * An UPDATE locks its rows in whatever order it meets them, and two that meet the same ones in
- * different orders deadlock. Locked as the UPDATE will: a stronger lock would wait for foreign keys.
+ * An UPDATE locks rows in any order, and two that meet the same rows in different orders deadlock.
+ * The lock is that of the UPDATE: a stronger one would wait for foreign keys.
  */
 async function lockInOrder(manager: EntityManager, where: FindOptionsWhere<Order>): Promise<void> {
   await manager
@@ -86,22 +87,22 @@ async function lockInOrder(manager: EntityManager, where: FindOptionsWhere<Order
     .getRawMany();
 }
 
-/** As in `it is CLOSED (not paid in time)`. */
+/** Such as `it is CLOSED (not paid in time)`. */
 export const stateOf = ({ status, closeReason }: Order): string =>
   closeReason ? `it is ${status} (${closeReason})` : `it is ${status}`;
 
-/** What was wanted of an order, and what it means that it did not happen. */
+/** What a caller wanted to do with an order, and how to explain that it did not happen. */
 export interface Deed {
   /** As in `the order cannot be shipped: it is UNPAID`. */
   name: string;
-  /** It was done before: a caller that asks again, because no answer came, is told so. */
+  /** Whether it was done before: a caller that got no answer asks again, and gets this one. */
   isDone: (order: Order) => boolean | Promise<boolean>;
-  /** Left out: because of its state. */
+  /** Default: because of its state. */
   whyNot?: (order: Order) => string;
 }
 
 /**
- * For a compare-and-set that did not find its row. Nothing happens when the deed was done before.
+ * For a compare-and-set that did not find its row. Does nothing if the deed was done before.
  *
  * @throws 404 for an unknown order; 409 when its state does not allow it
  */

@@ -32,7 +32,7 @@ export const placeOrder = z.strictObject({
 });
 export type PlaceOrderRequest = z.infer<typeof placeOrder>;
 
-/** The lines by which a SKU comes to more than may be ordered of it, and how many it is then. */
+/** The lines that bring a SKU above its maximum quantity, with the total. */
 function tooMany(lines: z.infer<typeof line>[]): [index: number, total: number][] {
   const totals = new Map<string, number>();
   return [...lines.entries()].flatMap(([index, { sku: of, quantity }]) => {

@@ -14,13 +14,13 @@ const CANCEL: Deed = {
 };
 const SHIP: Deed = { name: 'shipped', isDone: ({ shippedAt }) => shippedAt !== null };
 const CONFIRM: Deed = { name: 'confirmed', isDone: ({ status }) => status === 'COMPLETED' };
-/** Once: a second extension is the first one, asked for again. */
+/** Only once: a second extension is a repeated request for the first. */
 const EXTEND: Deed = { name: 'extended', isDone: ({ extended }) => extended };
 
 /**
- * What buyer and seller do to an order by hand. Everywhere the order's row is locked first, by the
- * compare-and-set, then its delays, then its stock. What was done before is not done again, and is no
- * error: a caller without an answer asks again.
+ * What buyers and sellers do to an order by hand. The order's row is always locked first, by the
+ * compare-and-set, then its delays, then its stock. What was done before is not done again and is
+ * no error: a caller without an answer asks again.
  */
 @Injectable()
 export class OrdersService {
@@ -61,7 +61,7 @@ export class OrdersService {
     });
   }
 
-  /** Once per order, by as long again, and not any more when the automatic confirmation has begun. */
+  /** Once per order, by the same time again, until the automatic confirmation begins. */
   extend(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const { affected } = await manager.update(
@@ -72,7 +72,7 @@ export class OrdersService {
       if (affected !== 1) return mustBeDone(manager, id, EXTEND);
       const order = await manager.findOneByOrFail(Order, { id });
       const autoConfirmAt = new Date(order.autoConfirmAt!.getTime() + order.confirmAfterMs);
-      // Not `reschedule`: a confirmation that had become a dead letter has its time again, too.
+      // Not `reschedule`: this also revives a confirmation that had become a dead letter.
       const { verdict } = await this.delays.schedule(
         'order.confirm',
         { orderId: id },

@@ -11,7 +11,7 @@ import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 import { Order } from './order.entity.js';
 import type { PlacedOrder, PlaceOrderRequest } from './orders.schemas.js';
 
-/** What an answer is made of. */
+/** The parts of an answer. */
 interface Placed extends Pick<Order, 'id' | 'status' | 'total' | 'payDeadline'> {
   /** The database's clock. */
   now: Date;
@@ -19,12 +19,12 @@ interface Placed extends Pick<Order, 'id' | 'status' | 'total' | 'payDeadline'> 
 
 type TimerOfUnpaid = 'order.close' | 'order.remind' | 'order.sms';
 
-/** What was asked for, and under which `Idempotency-Key`. */
+/** The requested items, and the `Idempotency-Key` if there is one. */
 interface Request {
   quantities: Quantity[];
   key: string | null;
   hash: string | null;
-  /** Instead of the merchant's. */
+  /** These replace the merchant's. */
   terms: Partial<Terms>;
 }
 
@@ -38,10 +38,10 @@ export class PlaceOrderService {
 
   /**
    * Takes stock, writes the order and starts its time to pay, all or nothing. The same
-   * `idempotencyKey` with the same items answers the order that it made the first time.
+   * `idempotencyKey` with the same items returns the first order.
    *
-   * @param terms what is agreed for this one order, instead of the merchant's terms
-   * @throws 409 naming the SKU that is out of stock; 422 when the key stood for other items
+   * @param terms for this order, in place of the merchant's terms
+   * @throws 409 naming the SKU that is out of stock; 422 when the key was used for other items
    */
   async place(
     { items }: PlaceOrderRequest,
@@ -59,7 +59,7 @@ export class PlaceOrderService {
     try {
       return await this.dataSource.transaction((manager) => this.write(manager, request));
     } catch (error) {
-      // Two requests with one key at once: the insert of the second has waited for the first.
+      // Two concurrent requests with one key: the insert of the second waited for the first.
       const first = error instanceof KeyTaken ? await this.placedBefore(request) : null;
       if (first) return first;
       throw error;
@@ -86,12 +86,12 @@ export class PlaceOrderService {
     const insert = manager.createQueryBuilder().insert().into(Order).values(order).orIgnore();
     const { raw } = await insert.returning('id').execute();
     if (raw.length === 0) throw new KeyTaken();
-    // Last, because every other order of the same SKU waits from here to the commit.
+    // Last, because other orders of the same SKU wait from here until the commit.
     return { ...order, now: await takeStock(manager, id, lines) };
   }
 
   /**
-   * The close comes to the millisecond, messages in rounds.
+   * The close is exact to the millisecond; messages go out in rounds.
    *
    * @returns when the order closes unless it is paid
    */
@@ -131,13 +131,13 @@ export class PlaceOrderService {
   }
 }
 
-/** What the timers of one order share: a merchant's orders are a group, whose crowd delays no other merchant's. */
+/** Shared by the timers of an order. The group keeps a merchant's backlog from delaying others. */
 type Timer = Pick<ScheduleItem<TimerOfUnpaid>, 'payload' | 'key' | 'group'>;
 
-/** Rolls the second of two requests with one key back. */
+/** Rolls back the second of two requests with one key. */
 class KeyTaken extends Error {}
 
-/** One line per SKU, in SKU order: also what makes two requests the same request. */
+/** One line per SKU, in SKU order. Also what makes two requests the same request. */
 function perSku(items: Quantity[]): Quantity[] {
   const quantities = new Map<string, number>();
   for (const { sku, quantity } of items) {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { OnDelay, type Delay, type TransactionalDelayBatchContext } from 'nestjs-delay-queue';
 import { Outbox } from '../outbox/outbox.js';
 
-/** What is told because time has passed; the outbox looks whether it still makes sense. */
+/** Messages that a timer triggers; the outbox checks whether each still makes sense. */
 @Injectable()
 export class TellBuyerHandler {
   constructor(private readonly outbox: Outbox) {}

@@ -5,16 +5,16 @@ import type { OrderMessage } from './outbox.js';
 /** To the buyer of an order, or to a recipient of a campaign. */
 export type Message = OrderMessage | CampaignMessage;
 
-/** Whatever brings messages to buyers. Which one the shop has, its configuration says. */
+/** Delivers messages to buyers. The configuration chooses the provider. */
 export abstract class MessageProvider {
   /**
-   * Hands messages over. An attempt without an answer is repeated, so a provider looks at
-   * the `id` and delivers each once. With one that does not, a recipient in an attempt that crashed
-   * after sending and before that was written down gets the message again.
+   * Hands messages over. An attempt without an answer is repeated, so a provider has to deliver
+   * each `id` once. Otherwise, after a crash between sending and recording, recipients get the
+   * message again.
    *
    * @param signal aborts when this attempt is over
-   * @returns by id, why a message was not accepted: a `DiscardDelay` when it never will be, anything
-   * else when it should be tried again. What is not in it was accepted.
+   * @returns by id, why a message was not accepted: a `DiscardDelay` if it never will be, anything
+   * else if it should be tried again. Other ids were accepted.
    */
   abstract send(
     messages: readonly Message[],
@@ -22,7 +22,7 @@ export abstract class MessageProvider {
   ): Promise<ReadonlyMap<string, Error>>;
 }
 
-/** Of a shop that was told of none: its messages wait as dead letters until it is. */
+/** Without a configured provider: messages wait as dead letters until there is one. */
 export class NoMessages extends MessageProvider {
   override send(messages: readonly Message[]): Promise<ReadonlyMap<string, Error>> {
     const why = new DiscardDelay('no provider sends messages: set MESSAGES_URL, and ask again');

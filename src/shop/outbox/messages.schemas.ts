@@ -9,7 +9,7 @@ const instant = z.string().meta({ format: 'date-time' });
 
 export const messageId = z
   .string()
-  // No leading zero: the id is also the key of a delay, and there is one way to write it.
+  // No leading zero: the id is also the key of a delay, and must have one spelling.
   .regex(new RegExp(`^[1-9][0-9]{0,${BIGINT_DIGITS_MAX - 1}}$`), 'must be the id of a message');
 
 export const messagesQuery = z.strictObject({

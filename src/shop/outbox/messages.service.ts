@@ -20,7 +20,7 @@ export class MessagesService {
   }
 
   /**
-   * Tries a message now that waits for its next attempt, or that had been given up. One that is sent
+   * Retries a message now that waits for its next attempt, or that was given up. One that is sent
    * stays sent.
    *
    * @throws 404 for an unknown message

@@ -1,6 +1,6 @@
 import type { OrderStatus } from '../orders/order.entity.js';
 
-/** What the buyer has to be told, at most once for each order. */
+/** News for the buyer, at most once for each order. */
 export const NEWS = [
   'order.placed',
   'order.reminder',
@@ -14,11 +14,11 @@ export type News = (typeof NEWS)[number];
 interface Telling {
   /** `{no}` and `{total}` are the order's. */
   text: string;
-  /** In any other state of the order there is no sense in saying it. */
+  /** In any other state of the order it makes no sense. */
   while?: readonly OrderStatus[];
 }
 
-/** How each is told. */
+/** The text of each, and when it applies. */
 export const TELLING: Record<News, Telling> = {
   'order.placed': {
     text: 'Thank you. Your order {no} over {total} is placed.',
@@ -34,7 +34,7 @@ export const TELLING: Record<News, Telling> = {
   'order.closed': { text: 'Your order {no} is closed.' },
 };
 
-/** The news that can become idle, with the states in which they are not. */
+/** News that can become pointless, with the states in which it is not. */
 export const WHILE = NEWS.flatMap((kind) =>
   (TELLING[kind].while ?? []).map((status) => ({ kind, status })),
 );

@@ -12,8 +12,8 @@ import { Order } from '../orders/order.entity.js';
 import type { News } from './news.js';
 
 /**
- * One thing that the buyer has to be told, written in the transaction that made it so. While neither
- * `sentAt` nor `droppedAt` is set, a `message.send` under its id waits, runs or is a dead letter.
+ * A message for the buyer, written in the transaction of its cause. While neither `sentAt` nor
+ * `droppedAt` is set, a `message.send` under its id waits, runs or is a dead letter.
  */
 @Entity('outbox')
 @Unique('uq_outbox_order_kind', ['orderId', 'kind'])
@@ -32,18 +32,18 @@ export class OutboxMessage {
   @Column('varchar', { length: 64 })
   kind!: News;
 
-  /** Fixed when it is written: every attempt to send it says the same under the same id. */
+  /** Fixed when written: every attempt to send it has the same text under the same id. */
   @Column('text')
   text!: string;
 
   @Column('timestamptz', { name: 'created_at', default: () => 'clock_timestamp()' })
   createdAt!: Date;
 
-  /** When the provider had accepted it. */
+  /** When the provider accepted it. */
   @Column('timestamptz', { name: 'sent_at', nullable: true })
   sentAt!: Date | null;
 
-  /** When it turned out that there was no sense in sending it any more. */
+  /** When it no longer made sense to send it. */
   @Column('timestamptz', { name: 'dropped_at', nullable: true })
   droppedAt!: Date | null;
 

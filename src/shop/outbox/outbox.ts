@@ -4,7 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { TELLING, WHILE, type News } from './news.js';
 import { nextRound } from './rounds.js';
 
-/** A message to a buyer as a provider gets it. `id` is its idempotency key: the same one is sent once. */
+/** A message to a buyer, as a provider gets it. `id` is its idempotency key: it is sent once. */
 export interface OrderMessage {
   id: string;
   orderId: string;
@@ -13,8 +13,8 @@ export interface OrderMessage {
 }
 
 /**
- * Writes one piece of news of each order that is in a state for it, locked in id order: who pays an
- * order waits here, or is seen. An order that was told this before is passed over.
+ * Writes one piece of news for each order that is in a state for it, locked in id order: a
+ * concurrent payment waits here, or is seen. Orders that had this news before are skipped.
  *
  * @returns the messages, with when they were written
  */
@@ -37,7 +37,7 @@ export async function writeNews(
   );
 }
 
-/** What buyers are to be told: written with what happened, sent afterwards by `message.send`. */
+/** Messages to buyers: written together with their cause, sent afterwards by `message.send`. */
 @Injectable()
 export class Outbox {
   constructor(
@@ -59,7 +59,7 @@ export class Outbox {
     );
   }
 
-  /** Those of them that are still to be sent; what there is no sense in saying any more is dropped. */
+  /** The ones that are still to be sent. Messages that no longer make sense are dropped. */
   toSend(ids: readonly string[]): Promise<OrderMessage[]> {
     return this.dataSource.query<OrderMessage[]>(
       `WITH waiting AS MATERIALIZED (

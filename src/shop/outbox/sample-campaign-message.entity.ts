@@ -1,9 +1,9 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** What the sample's provider has delivered of campaigns. It belongs to the provider; the shop never reads it. */
+/** What the sample provider has delivered of campaigns. The shop never reads it. */
 @Entity('sample_campaign_message')
 export class SampleCampaignMessage {
-  /** What comes twice under it is delivered once. */
+  /** Repetitions are delivered once. */
   @PrimaryColumn('varchar', { length: 64, primaryKeyConstraintName: 'pk_sample_campaign_message' })
   id!: string;
 

@@ -1,9 +1,9 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** What the sample's provider has delivered. It belongs to the provider; the shop never reads it. */
+/** What the sample provider has delivered. It belongs to the provider; the shop never reads it. */
 @Entity('sample_message')
 export class SampleMessage {
-  /** The message's id in the shop: what comes twice under it is delivered once. */
+  /** The message's id in the shop: repetitions are delivered once. */
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'pk_sample_message' })
   id!: string;
 

@@ -4,7 +4,7 @@ import type { CampaignMessage } from '../campaigns/campaign-message.js';
 import { MessageProvider, type Message } from './message-provider.js';
 import type { OrderMessage } from './outbox.js';
 
-/** Stands in for a provider of text messages: what it was given can be read at `GET /messages`. */
+/** Stands in for a provider of text messages: `GET /messages` shows what it received. */
 @Injectable()
 export class SampleMessages extends MessageProvider {
   constructor(private readonly dataSource: DataSource) {

@@ -11,8 +11,8 @@ export class SendMessageHandler {
   ) {}
 
   /**
-   * Not transactional: what a provider has accepted no rollback takes back. It may run again, then
-   * with the same ids. One message that is refused does not hold up the others.
+   * Not transactional: no rollback takes back what a provider has accepted. It may run again, with
+   * the same ids. A message that is refused does not hold up the others.
    */
   @OnDelay('message.send', { batch: 50, concurrency: 2 })
   async send(delays: Delay<'message.send'>[], { signal, fail }: DelayBatchContext): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Webhook } from '../webhook.js';
 import { MessageProvider, type Message } from './message-provider.js';
 
-/** Posts each message as JSON to one URL, its id in `Idempotency-Key`. */
+/** Posts each message as JSON to one URL, with its id in `Idempotency-Key`. */
 export class WebhookMessages extends MessageProvider {
   constructor(private readonly webhook: Webhook) {
     super();

@@ -1,4 +1,4 @@
-/** What the visitor chose, kept by the browser where it allows that. */
+/** The visitor's choice, stored by the browser if it allows that. */
 export function stored(name: string): string | null {
   try {
     return localStorage.getItem(name);
@@ -11,6 +11,6 @@ export function store(name: string, value: string): void {
   try {
     localStorage.setItem(name, value);
   } catch {
-    // It lasts as long as the page, then.
+    // Then it lasts as long as the page.
   }
 }

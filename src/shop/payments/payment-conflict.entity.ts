@@ -12,8 +12,8 @@ import {
 import { Payment } from './payment.entity.js';
 
 /**
- * A report under a transaction that is on record for another order or amount. It is no money: a
- * provider takes money once under a transaction. A person has to ask that provider what is true.
+ * A report under a transaction id that is on record for another order or amount. It is no payment:
+ * a provider captures once per transaction. A person has to ask the provider which is true.
  */
 @Entity('payment_conflict')
 @Check('ck_payment_conflict_amount', `"amount" > 0`)
@@ -23,7 +23,7 @@ export class PaymentConflict {
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'pk_payment_conflict' })
   id!: string;
 
-  /** What is on record under that transaction. */
+  /** The payment on record under that transaction id. */
   @Column('uuid', { name: 'payment_id' })
   paymentId!: string;
 
@@ -39,7 +39,7 @@ export class PaymentConflict {
   @Column('integer')
   amount!: number;
 
-  /** The first of them; a report that comes again adds nothing. */
+  /** The first report; a repetition adds nothing. */
   @Column('timestamptz', { name: 'reported_at', default: () => 'clock_timestamp()' })
   reportedAt!: Date;
 }

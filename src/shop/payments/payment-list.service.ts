@@ -10,9 +10,9 @@ export class PaymentListService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Newest first; also the money for orders that the shop does not know.
+   * Newest first, including payments for orders that the shop does not know.
    *
-   * @throws 400 when `after` is the id of no payment
+   * @throws 400 when `after` is not the id of a payment
    */
   async list({ orderId, status, ...page }: PaymentsQuery): Promise<PaymentPage> {
     const { manager } = this.dataSource;

@@ -2,17 +2,17 @@ import { DiscardDelay } from 'nestjs-delay-queue';
 import type { Webhook } from '../webhook.js';
 import type { Payment } from './payment.entity.js';
 
-/** Whatever gives money back. Which one the shop has, its configuration says. */
+/** Refunds payments. The configuration chooses the provider. */
 export abstract class PaymentProvider {
   /**
-   * @param payment its `id` is the idempotency key of the refund: an attempt that fails after the
-   * provider has paid back is repeated, and must not pay twice
-   * @throws DiscardDelay when asking again has no sense, anything else when it has
+   * @param payment its `id` is the idempotency key: an attempt that fails after the provider has
+   * refunded is repeated, and must not refund twice
+   * @throws DiscardDelay when a retry makes no sense, anything else when it does
    */
   abstract refund(payment: Payment, signal: AbortSignal): Promise<void>;
 }
 
-/** Posts each refund as JSON to one URL, the payment's id in `Idempotency-Key`. */
+/** Posts each refund as JSON to one URL, with the payment's id in `Idempotency-Key`. */
 export class WebhookRefunds extends PaymentProvider {
   constructor(private readonly webhook: Webhook) {
     super();
@@ -26,7 +26,7 @@ export class WebhookRefunds extends PaymentProvider {
   }
 }
 
-/** Of a shop that was told of none: its refunds wait as dead letters until it is. */
+/** Without a configured provider: refunds wait as dead letters until there is one. */
 export class NoRefunds extends PaymentProvider {
   override refund(): Promise<void> {
     return Promise.reject(

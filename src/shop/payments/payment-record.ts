@@ -5,7 +5,7 @@ import { PaymentConflict } from './payment-conflict.entity.js';
 import { Payment } from './payment.entity.js';
 import type { PaymentReceipt, PaymentReport } from './payments.schemas.js';
 
-/** `false`: this transaction has been written down before, perhaps just now by another request. */
+/** `false`: this transaction was recorded before, perhaps just now by another request. */
 export async function writeDown(
   manager: EntityManager,
   id: string,
@@ -21,7 +21,7 @@ export async function writeDown(
   return raw.length === 1;
 }
 
-/** Of a transaction that is on record: the same report again, or one that contradicts it. */
+/** For a transaction on record: the same report again, or one that contradicts it. */
 export async function reportedBefore(
   manager: EntityManager,
   { provider, transaction, orderId, amount }: PaymentReport,
@@ -48,7 +48,7 @@ export async function reportedBefore(
   };
 }
 
-/** Why money does not pay the order that it is for. */
+/** Why a payment does not pay its order. */
 export async function whyNotKept(
   manager: EntityManager,
   { orderId, amount }: PaymentReport,

@@ -13,7 +13,7 @@ const columnsOf = (payment: Payment): Omit<PaymentView, 'refundError'> => ({
   refundedAt: payment.refundedAt?.toISOString() ?? null,
 });
 
-/** @param refund its `payment.refund`, when there is one */
+/** @param refund its `payment.refund`, if there is one */
 export const paymentView = (
   payment: Payment,
   refund: Pick<DelayInfo, 'lastError'> | undefined,

@@ -3,7 +3,7 @@ import { Check, Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
 export const PAYMENT_STATUSES = ['CAPTURED', 'REFUND_PENDING', 'REFUNDED'] as const;
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 
-/** Money that a provider has taken. It is written down whatever became of the order. */
+/** A payment that a provider has captured. It is recorded whatever became of the order. */
 @Entity('payment')
 @Check('ck_payment_amount', `"amount" > 0`)
 @Check('ck_payment_status', `"status" IN ('CAPTURED', 'REFUND_PENDING', 'REFUNDED')`)
@@ -16,7 +16,7 @@ export class Payment {
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'pk_payment' })
   id!: string;
 
-  /** As the provider says; no foreign key, because the shop may not know that order. */
+  /** As reported. No foreign key, because the shop may not know that order. */
   @Column('uuid', { name: 'order_id' })
   orderId!: string;
 

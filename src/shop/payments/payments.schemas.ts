@@ -11,7 +11,9 @@ const name = (length: number) =>
     error: `must be 1 to ${length} printable ASCII characters`,
   });
 
-/** Not strict as others: a provider adds fields when it likes, and a refused report is money that is not on record. */
+/**
+ * Not strict: a provider adds fields at any time, and a refused report is an unrecorded payment.
+ */
 export const paymentReport = z.object({
   orderId,
   provider: name(64).meta({ example: 'sample' }),

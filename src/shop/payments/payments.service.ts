@@ -15,10 +15,10 @@ export class PaymentsService {
   ) {}
 
   /**
-   * Money that a provider has taken already; it cannot be refused any more, only kept or given
-   * back. It is kept when it is the first full payment of an order that is still unpaid, also after
-   * the deadline. A transaction that was reported before changes nothing; when it was for another
-   * order or amount, that is written down beside it.
+   * Records a payment that a provider has captured already: it cannot be refused, only kept or
+   * refunded. It is kept if it is the first full payment of an order that is still unpaid, also
+   * after the deadline. A transaction that was reported before changes nothing; if that was for
+   * another order or amount, a conflict is recorded.
    */
   record(report: PaymentReport): Promise<PaymentReceipt> {
     return this.dataSource.transaction(async (manager) => {

@@ -10,7 +10,7 @@ import type { Request, Response } from 'express';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 
-/** Only the provider reports money. In the demo, which takes none, everyone may. */
+/** Only the provider may report payments. In the demo, where no money moves, anyone may. */
 @Injectable()
 export class ProviderTokenGuard implements CanActivate {
   constructor(
@@ -36,7 +36,7 @@ export class ProviderTokenGuard implements CanActivate {
   }
 }
 
-/** In the same time wherever the first difference is. */
+/** Takes the same time wherever the first difference is. */
 const isSame = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -11,9 +11,9 @@ export class RefundPaymentHandler {
   ) {}
 
   /**
-   * Money that was not due goes back the way it came. Not transactional: no connection waits for a
-   * provider that hangs. What it has paid back and was not written down is asked for again, under the
-   * same id. Twenty attempts take about an hour; then a person has to look.
+   * Refunds a payment that was not due. Not transactional: no connection waits for a provider that
+   * hangs. A refund that was made but not recorded is requested again under the same id. Twenty
+   * attempts take about an hour; then a person has to look.
    */
   @OnDelay('payment.refund', { maxAttempts: 20 })
   async refund(

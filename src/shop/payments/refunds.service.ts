@@ -6,10 +6,10 @@ import { paymentView } from './payment-view.js';
 import { Payment } from './payment.entity.js';
 import { paymentId, type PaymentDetails } from './payments.schemas.js';
 
-/** Contradictions that are shown: they may be reported again and again. */
+/** Conflicts that are shown: they may be reported again and again. */
 const CONFLICTS_MAX = 100;
 
-/** Money on its way back to who paid it. */
+/** Payments on their way back to the payer. */
 @Injectable()
 export class RefundsService {
   constructor(
@@ -17,18 +17,18 @@ export class RefundsService {
     private readonly delays: DelayService,
   ) {}
 
-  /** The payment is not kept: in the caller's transaction its refund begins. */
+  /** The payment is not kept: its refund begins, in the caller's transaction. */
   async begin(manager: EntityManager, id: string, refundReason: string): Promise<void> {
     await manager.update(Payment, { id }, { status: 'REFUND_PENDING', refundReason });
     await this.delays.schedule('payment.refund', { paymentId: id }, { after: 0, key: id, manager });
   }
 
-  /** What is still to be paid back; `null` when that is done. */
+  /** A payment that is still to be refunded; `null` once that is done. */
   pending(id: string): Promise<Payment | null> {
     return this.dataSource.manager.findOneBy(Payment, { id, status: 'REFUND_PENDING' });
   }
 
-  /** The provider has paid it back. The second call changes nothing. */
+  /** The provider has refunded it. A second call changes nothing. */
   async done(id: string): Promise<void> {
     await this.dataSource.manager.update(
       Payment,
@@ -38,7 +38,7 @@ export class RefundsService {
   }
 
   /**
-   * Tries a refund now that waits for its next attempt, or that had been given up. One that is done
+   * Retries a refund now that waits for its next attempt, or that was given up. One that is done
    * stays done.
    *
    * @throws 404 for an unknown payment; 409 for one that is kept

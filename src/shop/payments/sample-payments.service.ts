@@ -6,7 +6,7 @@ import { mustBeDone, stateOf, type Deed } from '../orders/order.moves.js';
 import { Payment } from './payment.entity.js';
 import { SampleProvider } from './sample-provider.js';
 
-/** The demo's buyers pay with a provider that takes no money. */
+/** Buyers of the demo pay with a provider that moves no money. */
 @Injectable()
 export class SamplePaymentsService {
   constructor(
@@ -16,11 +16,11 @@ export class SamplePaymentsService {
   ) {}
 
   /**
-   * A new attempt to pay: refused once the deadline has passed on the database's clock, even while
-   * the order still waits to be closed. What the sample's provider has captured already is paid: it
-   * is not captured twice, and who asks again learns of it.
+   * A new attempt to pay. Refused once the deadline has passed on the database's clock, even if the
+   * order is not closed yet. An order that the sample provider has captured already is paid: it is
+   * not captured twice, and a repeated request reports that.
    *
-   * @param answersAt when the provider answers, if it is to take its time
+   * @param answersAt when the provider answers, if it is to be slow
    */
   pay(orderId: string, answersAt?: Date): Promise<void> {
     return this.dataSource.transaction(async (manager) => {

@@ -3,7 +3,7 @@ import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 export const REFUND_MOODS = ['work', 'fail', 'refuse'] as const;
 export type RefundMood = (typeof REFUND_MOODS)[number];
 
-/** How the sample's provider takes refunds: one row, so that every process of the shop sees it. */
+/** How the sample provider takes refunds: one row, so that every process of the shop sees it. */
 @Entity('sample_provider')
 @Check('ck_sample_provider_one', `"id" = 1`)
 @Check('ck_sample_provider_refunds', `"refunds" IN ('work', 'fail', 'refuse')`)
@@ -14,15 +14,15 @@ export class SampleProviderMood {
   @Column('varchar', { length: 16 })
   refunds!: RefundMood;
 
-  /** From then on refunds work again; `null`: until told so. */
+  /** From then on refunds work again; `null`: until it is changed. */
   @Column('timestamptz', { nullable: true })
   until!: Date | null;
 }
 
-/** What the sample's provider has paid back: its own books, not the shop's. */
+/** What the sample provider has refunded: its own books, not the shop's. */
 @Entity('sample_refund')
 export class SampleRefund {
-  /** The shop's payment: what is asked for twice under it is paid back once. */
+  /** The shop's payment: repeated requests for it are refunded once. */
   @PrimaryColumn('uuid', { name: 'payment_id', primaryKeyConstraintName: 'pk_sample_refund' })
   paymentId!: string;
 

@@ -8,16 +8,16 @@ import type { Payment } from './payment.entity.js';
 import type { RefundMood } from './sample-provider.entities.js';
 import type { ProviderMood, ProviderView } from './sample-provider.schemas.js';
 
-/** Who took the money and under which id. */
+/** Which provider captured the payment, and its transaction id. */
 export interface Capture {
   provider: string;
   transaction: string;
 }
 
 /**
- * Stands in for a payment provider, in the demo alone: takes money at once, and gives it back at once unless it was told
- * to fail. With a real one the capture happens outside the shop's transaction and is reported by
- * `POST /payments/callback`.
+ * Stands in for a payment provider, only in the demo. Captures and refunds at once, unless it is
+ * set to fail. With a real provider the capture happens outside the shop's transaction and is
+ * reported by `POST /payments/callback`.
  */
 @Injectable()
 export class SampleProvider extends PaymentProvider {
@@ -27,7 +27,7 @@ export class SampleProvider extends PaymentProvider {
     super();
   }
 
-  /** @param answersAt on the database's clock; left out, at once */
+  /** @param answersAt on the database's clock; default: at once */
   async capture(answersAt?: Date): Promise<Capture> {
     if (answersAt) await untilServerNow(this.dataSource.manager, answersAt);
     return { provider: this.name, transaction: randomUUID() };

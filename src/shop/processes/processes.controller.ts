@@ -39,7 +39,7 @@ export class ProcessesController {
     if (!LOOPBACK.test(from) || !isUp) {
       throw new NotFoundException(`there is no process ${name} to kill`);
     }
-    // It may be the very one that answers.
+    // It may be the process that answers.
     response.once('finish', () => this.processes.kill(name));
   }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** A process of the shop, as its parent sees it. */
+/** A process of the shop, as its supervisor sees it. */
 export interface ProcessState {
   name: string;
   /** `null` while it is dead. */
@@ -9,33 +9,33 @@ export interface ProcessState {
   since: string;
 }
 
-/** What happened to a process. */
+/** An event of a process. */
 export interface ProcessEvent {
   at: string;
   name: string;
   what: 'started' | 'died';
 }
 
-/** The processes that are this shop, the present one among them. */
+/** The processes of this shop, including the present one. */
 export abstract class Processes {
-  /** The present one: its delays are fired under this name. */
+  /** The present process: its delays are fired under this name. */
   abstract readonly self: string;
-  /** When the shop was started, on the database's clock: lateness and counts are since then. */
+  /** When the shop was started, on the database's clock: lateness and counts begin there. */
   abstract readonly shopStartedAt: Date;
 
   abstract list(): readonly ProcessState[];
-  /** Newest first, a few. */
+  /** Newest first, only a few. */
   abstract events(): readonly ProcessEvent[];
-  /** As `kill -9` does. */
+  /** Like `kill -9`. */
   abstract kill(name: string): void;
 }
 
-/** A shop of one process, which is not started again: it ends by Ctrl+C alone. */
+/** A shop of one process, which nothing restarts: only Ctrl+C ends it. */
 export class OneProcess extends Processes {
-  /** Several of them may share a database, each as process 1 of its container. */
+  /** Several may share a database, each as process 1 of its container. */
   readonly self = `shop-${randomBytes(3).toString('hex')}`;
 
-  /** @param shopStartedAt when left out, all counts that the history has kept */
+  /** @param shopStartedAt default: counts all that the history has kept */
   constructor(readonly shopStartedAt = new Date(0)) {
     super();
   }

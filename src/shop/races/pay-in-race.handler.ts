@@ -25,12 +25,12 @@ export class PayInRaceHandler {
     if (race === 'pay-at-the-last-moment') {
       await untilServerNow(manager, afterDeadline(LAST_MOMENT_MS));
     }
-    // One transaction, however often this is tried.
+    // One transaction id, however often this is tried.
     const transaction = `race-${orderId}`;
     await this.payments.record({ orderId, provider: 'sample', transaction, amount });
   }
 
-  /** The order is held while the provider takes its time, and its close comes due meanwhile. */
+  /** Holds the order while the slow provider works, and the close comes due meanwhile. */
   private async payAndWait(orderId: string, answersAt: Date): Promise<void> {
     try {
       await this.sample.pay(orderId, answersAt);

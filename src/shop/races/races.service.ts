@@ -3,7 +3,7 @@ import { DelayService } from 'nestjs-delay-queue';
 import { PlaceOrderService } from '../orders/place-order.service.js';
 import { BEGINS_MS, RACE_TERMS, type Race } from './races.js';
 
-/** Few words for a stranger's order; there is plenty of it. */
+/** A SKU of which there is plenty. */
 const BASKET = { items: [{ sku: 'TEA-SAMPLE', quantity: 2 }] };
 
 @Injectable()
@@ -14,8 +14,8 @@ export class RacesService {
   ) {}
 
   /**
-   * Places an order that closes soon, and has it paid about then: also a delay, so whichever
-   * process lives at that time does it.
+   * Places an order that closes soon, and has it paid at about that time. The payment is a delay
+   * too, so any process that is up then makes it.
    */
   async start(race: Race): Promise<{ orderId: string; payDeadline: string }> {
     const { id: orderId, payDeadline } = await this.placing.place(BASKET, undefined, RACE_TERMS);

@@ -1,10 +1,10 @@
 import type { Terms } from '../merchants/terms.js';
 
-/** What can be let race, by the name of its route. */
+/** Races that a visitor can start, by the name of their route. */
 export const RACES = ['pay-at-the-last-moment', 'pay-after-the-close', 'close-while-paid'] as const;
 export type Race = (typeof RACES)[number];
 
-/** Short, and nothing else happens meanwhile. */
+/** Short, and without other delays meanwhile. */
 export const RACE_TERMS = {
   payWithinMs: 5_000,
   remindBeforeMs: null,
@@ -19,8 +19,8 @@ export const BEGINS_MS: Record<Race, number> = {
   'close-while-paid': -500,
 };
 
-/** When the report of the payment arrives: about what it takes to write it down before the deadline. */
+/** When the payment is reported: before the deadline by about the time that recording it takes. */
 export const LAST_MOMENT_MS = -8;
 
-/** When the provider that takes its time has answered. */
+/** When the slow provider has answered. */
 export const SLOW_ANSWER_MS = 700;

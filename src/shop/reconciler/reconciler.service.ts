@@ -4,14 +4,14 @@ import { DelayService, type ScheduleItem } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import type { Order } from '../orders/order.entity.js';
 
-/** A close that is merely late, behind an outage or a burst, is not lost. */
+/** A close that is only late, after an outage or a burst, is not lost. */
 const GRACE_MS = 5 * 60_000;
-/** One round stays small whatever went wrong; the next one goes on, oldest first. */
+/** A round stays small whatever went wrong; the next one continues, oldest first. */
 const BATCH = 500;
 
 /**
- * Looks for what cannot be: an unpaid order past its deadline that nothing will close. The order
- * and its delay are written in one transaction, so it expects to find none, whatever crashed.
+ * Looks for what cannot happen: an unpaid order past its deadline that nothing will close. Order
+ * and delay are written in one transaction, so it expects to find none, whatever crashed.
  */
 @Injectable()
 export class ReconcilerService {
@@ -22,7 +22,7 @@ export class ReconcilerService {
     private readonly delays: DelayService,
   ) {}
 
-  /** @returns the ids of the orders that had lost their close, and have one again */
+  /** @returns the ids of the orders that had lost their close, and now have one again */
   @Cron(CronExpression.EVERY_HOUR, { waitForCompletion: true })
   async reconcile(): Promise<string[]> {
     const lost = await this.lost();

@@ -4,7 +4,7 @@ import { rateAll } from './reviews.service.js';
 
 @Injectable()
 export class RateOrderHandler {
-  /** Buyers who have not rated were happy: five stars, unless a rating came just before. */
+  /** A buyer who did not rate was happy: five stars, unless a rating came just before. */
   @OnDelay('order.rate', { transactional: true, batch: 200 })
   async rate(
     delays: Delay<'order.rate'>[],

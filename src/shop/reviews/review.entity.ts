@@ -4,7 +4,7 @@ import { Order } from '../orders/order.entity.js';
 export const REVIEW_SOURCES = ['buyer', 'automatic'] as const;
 export type ReviewSource = (typeof REVIEW_SOURCES)[number];
 
-/** The order's id is the primary key: the second rating, of buyer or shop, changes nothing. */
+/** The order's id is the primary key: a second rating, of buyer or shop, changes nothing. */
 @Entity('review')
 @Check('ck_review_stars', `"stars" BETWEEN 1 AND 5`)
 @Check('ck_review_source', `"source" IN ('buyer', 'automatic')`)

@@ -5,11 +5,11 @@ import { mustBeDone, stateOf } from '../orders/order.moves.js';
 import { Review, type ReviewSource } from './review.entity.js';
 
 /**
- * Rates completed orders, each once: the second call changes nothing. A caught unique violation
- * would not do, it rolls the transaction back. In id order, because who inserts an order's review
- * waits for one that is just doing so. The orders are locked: a dispute comes before or after.
+ * Rates completed orders, each once: a second call changes nothing. Catching a unique violation
+ * would not do, since that rolls the transaction back. In id order, because concurrent inserts for
+ * one order wait for each other. The orders are locked: a dispute comes before or after.
  *
- * @returns the ids of the orders that this rated
+ * @returns the ids of the orders that this call rated
  */
 export async function rateAll(
   manager: EntityManager,
@@ -34,7 +34,9 @@ export class ReviewsService {
     private readonly delays: DelayService,
   ) {}
 
-  /** @throws 409 unless the order is completed, and not rated or rated just so by the buyer */
+  /**
+   * @throws 409 unless the order is completed, and either not rated or rated the same by the buyer
+   */
   review(orderId: string, stars: number): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const rated = await rateAll(manager, [orderId], { stars, source: 'buyer' });

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { projectRoot } from '../../project-root.js';
 import { PAGE_HEADERS } from '../http/page-headers.js';
 
-/** Where `npm run build` puts the page. */
+/** Output of `npm run build` for the page. */
 const FOLDER = join(projectRoot(), 'dist', 'page');
 const ASSETS = join(FOLDER, 'assets');
 
@@ -22,7 +22,7 @@ export class SiteController {
     response.sendFile('index.html', { root: FOLDER, cacheControl: false });
   }
 
-  /** Their names change with what is in them. */
+  /** File names change with their content. */
   @Get('assets/:file')
   @Header('x-content-type-options', 'nosniff')
   asset(@Param('file') file: string, @Res() response: Response): void {

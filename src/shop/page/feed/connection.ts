@@ -3,7 +3,7 @@ import type { Feed, FeedChange } from '../../feed/feed.js';
 import { learn, learnAll } from './known.js';
 import { serverClock, tick } from './server-clock.js';
 
-/** A browser connects again by itself, unless it was answered with an error. */
+/** A browser reconnects on its own, except after an error status. */
 const AGAIN_AFTER_MS = 1_000;
 
 /** `trouble`: the shop answers, its database does not. */
@@ -11,7 +11,7 @@ export type Connection = 'connecting' | 'live' | 'lost' | 'trouble';
 
 export const connection = signal<Connection>('connecting');
 
-/** Keeps listening to the shop for as long as the page is open. */
+/** Listens to the shop for as long as the page is open. */
 export function watchFeed(): void {
   const source = new EventSource('/feed');
   source.addEventListener('snapshot', ({ data }: MessageEvent<string>) => {

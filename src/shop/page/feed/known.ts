@@ -12,7 +12,7 @@ const feed = signal<Feed | null>(null);
 let next: Feed | null = null;
 let isPromised = false;
 
-/** What the shop said last. Each part changes by itself: who reads the stock is not drawn for an order. */
+/** The shop's latest state. Each part changes alone: what reads the stock ignores orders. */
 export const known = {
   isLoaded: computed(() => feed.value !== null),
   servedBy: computed(() => feed.value?.servedBy ?? null),
@@ -35,7 +35,7 @@ export function learnAll(snapshot: Feed): void {
   show({ ...snapshot, orders: withCards(own, snapshot.orders) });
 }
 
-/** An order that the feed does not tell of any more. */
+/** An order that has left the feed. */
 export function learnOrder(card: OrderCard): void {
   const before = next ?? feed.value;
   if (before) show({ ...before, orders: withCards(before.orders, [card]) });
@@ -46,7 +46,7 @@ export function learn(change: FeedChange): void {
   if (before) show(merged(before, change));
 }
 
-/** At most one drawing for each frame, however much arrives; a hidden page draws when it is seen again. */
+/** At most one rendering per frame, however much arrives; a hidden page renders when shown. */
 function show(latest: Feed): void {
   next = latest;
   if (isPromised) return;
@@ -65,7 +65,7 @@ function merged(before: Feed, change: FeedChange): Feed {
     ...rest,
     orders: orders ? withCards(before.orders, orders) : before.orders,
     happenings: happenings
-      ? // What commits late happened before some that is known.
+      ? // A late commit may be older than what is known.
         [...happenings, ...before.happenings]
           .toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
           .slice(0, HAPPENINGS_MAX)
@@ -73,7 +73,7 @@ function merged(before: Feed, change: FeedChange): Feed {
   };
 }
 
-/** Newest first: those that the feed tells of, and the visitor's own, however many came after them. */
+/** Newest first: the feed's, and the visitor's own however many came after them. */
 function withCards(before: OrderCard[], cards: OrderCard[]): OrderCard[] {
   const byId = new Map([...before, ...cards].map((card) => [card.id, card]));
   return [...byId.values()]

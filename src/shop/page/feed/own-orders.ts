@@ -11,15 +11,15 @@ const ASK_EVERY_MS = 1_000;
 const OVER_AFTER_MS = 60_000;
 
 /**
- * In a busy shop an order leaves the newest of the feed within half a second. The visitor's own are
- * asked for from then on, until nothing can happen to them any more.
+ * In a busy shop an order leaves the feed within half a second. The visitor's own orders are polled
+ * from then on, until nothing can happen to them any more.
  */
 export function watchOwnOrders(): void {
   setTimeout(async () => {
     try {
       for (const id of document.hidden ? [] : leftBehind()) await ask(id);
     } finally {
-      // Whatever went wrong with one answer, the next may be better.
+      // Whatever failed, the next answer may succeed.
       watchOwnOrders();
     }
   }, ASK_EVERY_MS);
@@ -48,7 +48,7 @@ async function ask(id: string): Promise<void> {
     learnOrder(await shop.order(id));
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    // Of anything else the page hears by its feed, too.
+    // The page notices anything else by its feed, too.
     if (error.problem.status === 404) isUnknown(id);
   }
 }

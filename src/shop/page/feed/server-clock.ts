@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** A reading that came through quickly is among so many. */
+/** Among this many readings, one came through quickly. */
 const READINGS_MAX = 40;
 
 /** More than any delivery takes: the computer slept, or the server's clock was set. */
@@ -9,9 +9,9 @@ const JUMP_MS = 5_000;
 const TICK_MS = 100;
 
 /**
- * The server's clock as far as one can tell from here. The visitor's own is never asked, it may be
- * wrong by hours: only the time that passes is measured here. A reading is late by what its delivery
- * took, so the greatest difference is the nearest to the truth.
+ * Estimate of the server's clock. The visitor's clock is never used, since it may be hours off:
+ * only elapsed time is measured here. A reading is late by its delivery, so the greatest difference
+ * is the most accurate.
  */
 export class ServerClock {
   #readings: number[] = [];

@@ -12,7 +12,7 @@ interface ActionButtonProps {
   children: ComponentChildren;
 }
 
-/** Stays where it is while the shop answers, and keeps the focus: it says that it is busy. */
+/** Keeps its place and the focus while the shop answers, and shows that it is busy. */
 export function ActionButton(props: ActionButtonProps) {
   const { deed, name, ask, look = 'plain', label, off = false, children } = props;
   const isBusy = deed.busy.value === name;

@@ -6,15 +6,15 @@ import { visit } from '../shop/visit.js';
 import type { Words } from '../words/en.js';
 import { words } from '../words/language.js';
 
-/** What is read out is read to its end; what comes meanwhile is said together. */
+/** An announcement is read to its end; what comes meanwhile is announced together. */
 const EVERY_MS = 2_000;
 const SAID_AT_ONCE_MAX = 3;
 
 const spoken = signal('');
 
 /**
- * Says what happens to the orders that were placed here, and to the processes; nothing of the hundreds
- * of others, and no countdown.
+ * Announces what happens to orders that were placed here, and to the processes. Not the hundreds of
+ * other orders, and no countdown.
  */
 export function Announcer() {
   useEffect(startListening, []);

@@ -1,7 +1,9 @@
 import { connection } from '../feed/connection.js';
 import { words } from '../words/language.js';
 
-/** While the shop cannot be heard. The element is always there: what comes into it is read out. */
+/**
+ * Shown while the shop does not answer. The element is always there, so that its text is read out.
+ */
 export function Banner() {
   const { lost, lostMore, trouble, troubleMore } = words.value;
   const state = connection.value;

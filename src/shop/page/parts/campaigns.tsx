@@ -12,7 +12,7 @@ import { ProblemLine } from './problem-line.js';
 
 const RECIPIENTS = 200;
 
-/** Text messages to many: how far they are, and a small one of each merchant to try. */
+/** The progress of campaigns, and a small one of each merchant to try. */
 export function Campaigns() {
   const deed = useDeed();
   const said = words.value;

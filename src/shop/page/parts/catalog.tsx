@@ -16,7 +16,7 @@ import { ProblemLine } from './problem-line.js';
 
 const QUANTITY_MAX = 99;
 
-/** What the next order takes, by SKU. */
+/** Quantities of the next order, by SKU. */
 const basket = signal<Record<string, number>>({ 'CUP-WHITE': 2 });
 const quantityOf = (sku: string): number => basket.value[sku] ?? 0;
 
@@ -62,7 +62,7 @@ export function Catalog() {
 
 const lastPlaced = signal<string | null>(null);
 
-/** The line about the last order goes with the panel. */
+/** The line about the last order disappears with the panel. */
 function usePlaced() {
   useEffect(() => () => void (lastPlaced.value = null), []);
   return { id: lastPlaced };

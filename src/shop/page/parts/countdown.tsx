@@ -12,7 +12,9 @@ interface CountdownProps {
   over: string;
 }
 
-/** Counts by the server's clock. Only its text changes, nothing is drawn again, and no screen reader is told each second. */
+/**
+ * Counts by the server's clock. Only its text changes: no rendering, no announcement every second.
+ */
 export function Countdown(props: CountdownProps) {
   const { until, say, over, from } = props;
   const wait = useSignal(props);

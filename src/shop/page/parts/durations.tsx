@@ -3,10 +3,10 @@ import { known } from '../feed/known.js';
 import { words } from '../words/language.js';
 import { duration } from '../words/written.js';
 
-/** As an order meets them. */
+/** In the order of an order's life. */
 const ORDER: readonly DurationName[] = ['sms', 'remind', 'pay', 'confirm', 'rate'];
 
-/** The times of this shop beside those they stand for. */
+/** The durations of this shop beside those that they stand for. */
 export function Durations() {
   const mode = known.mode.value;
   if (!mode) return null;

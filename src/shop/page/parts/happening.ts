@@ -11,7 +11,7 @@ export function said(words: Words, { what, delay, amount, detail }: Happening): 
   return text;
 }
 
-/** What one wants to know about it, shortest last. */
+/** Its details, the shortest last. */
 export function factsOf(words: Words, happening: Happening): string[] {
   const { what, amount, detail, lateMs, by, stock } = happening;
   const facts: string[] = [];
@@ -24,5 +24,5 @@ export function factsOf(words: Words, happening: Happening): string[] {
   return facts;
 }
 
-/** Short, so it stays on one line. */
+/** Short enough to stay on one line. */
 const unbroken = (text: string): string => text.replaceAll(' ', '\u00a0');

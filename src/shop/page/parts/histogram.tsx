@@ -10,7 +10,7 @@ const BASE = 98;
 const BAR_MAX = 78;
 const GAP = 4;
 
-/** How late delays fired; it fills while one watches. */
+/** How late delays fired; it fills while the visitor watches. */
 export function Histogram() {
   const lateness = known.lateness.value;
   const said = words.value;
@@ -41,7 +41,7 @@ export function Histogram() {
   );
 }
 
-/** Percentiles are rounded up; none is later than the latest. */
+/** Percentiles are rounded up, but never above the maximum. */
 const atMost = (ms: number | null, maxMs: number | null): number | null =>
   ms === null || maxMs === null ? ms : Math.min(ms, maxMs);
 
@@ -76,7 +76,7 @@ function Bars({ lateness: { buckets, count: all, p50Ms, p99Ms } }: { lateness: L
     >
       <line x1="0" x2={WIDTH} y1={BASE + 0.5} y2={BASE + 0.5} />
       {buckets.map(({ upToMs, count: its }, at) => {
-        // One that fired is seen beside thousands.
+        // A single delay stays visible beside thousands.
         const height = its === 0 ? 0 : Math.max(2, (its / most) * BAR_MAX);
         const middle = at * step + step / 2;
         return (

@@ -9,7 +9,7 @@ const PATHS = {
   moon: 'M20 14.2A8 8 0 0 1 9.8 4a8 8 0 1 0 10.2 10.2Z',
 } as const;
 
-/** Drawn in the colour of the text beside it, and said by that text. */
+/** In the color of the text beside it, which also describes it. */
 export function Icon({ name }: { name: keyof typeof PATHS }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">

@@ -5,10 +5,10 @@ import { words } from '../words/language.js';
 import { clock, duration } from '../words/written.js';
 import { Icon } from './icon.js';
 
-/** The age of a check is said when it is older. */
+/** The age of an older check is shown. */
 const FRESH_MS = 10_000;
 
-/** What must always hold: green, and loud when it does not. */
+/** What must always hold: green, and prominent when it does not. */
 export function InvariantStrip() {
   const strip = known.invariants.value;
   const { invariantsHold, invariantsBroken, invariantsUnchecked } = words.value;
@@ -46,7 +46,7 @@ export function InvariantStrip() {
   );
 }
 
-/** Only its text changes, as a countdown's. */
+/** Only its text changes, like a countdown's. */
 function CheckedAt() {
   const text = useComputed(() => {
     const { invariantsChecked, invariantsCheckedAgo } = words.value;
@@ -59,7 +59,7 @@ function CheckedAt() {
   return <span class="note invariants-at">{text}</span>;
 }
 
-/** `12 looked at` is said in the visitor's language; what is broken as the shop says it. */
+/** `12 looked at` is translated; what is broken is shown as sent. */
 function detailOf(detail: string): string {
   const [, lookedAt] = /^([\d,]+) looked at$/.exec(detail) ?? [];
   return lookedAt === undefined ? detail : words.value.lookedAt(lookedAt);

@@ -11,7 +11,7 @@ import { ProblemLine } from './problem-line.js';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Every morning each is told what waits to be shipped; here there is no need to wait for the morning. */
+/** Merchants are reminded every morning; the button does not wait for it. */
 export function Merchants() {
   const { merchants: title, merchantsNote } = words.value;
   return (

@@ -5,7 +5,7 @@ import { Panel } from './panel.js';
 
 const SHOWN_MAX = 6;
 
-/** The sample provider's outbox: what buyers would have got on their phones. */
+/** The sample provider's outbox: the messages on buyers' phones. */
 export function Messages() {
   const { messages: title, noMessages, message } = words.value;
   const messages = known.messages.value.slice(0, SHOWN_MAX);

@@ -1,4 +1,4 @@
-/** A bar that is so full; the figure beside it says the same. */
+/** A bar; the figure beside it says the same. */
 export function Meter({ of }: { of: number }) {
   return (
     <span class="meter" aria-hidden="true">

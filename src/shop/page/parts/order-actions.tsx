@@ -7,7 +7,7 @@ import { words } from '../words/language.js';
 import { ActionButton } from './action-button.js';
 import { ProblemLine } from './problem-line.js';
 
-/** What can be done with an order as it is now. */
+/** What can be done with an order in its present state. */
 export function OrderActions({ card }: { card: OrderCard }) {
   const deed = useDeed();
   const place = useKeptFocus(`${card.status} ${card.dispute !== null} ${card.review !== null}`);
@@ -102,7 +102,9 @@ function Rate({ card, deed }: { card: OrderCard; deed: Deed }) {
   );
 }
 
-/** The button that was pressed goes when the order moves on: its focus goes to the next, not to the page's top. */
+/**
+ * A pressed button disappears when the order moves on: focus goes to the next one, not to the top.
+ */
 function useKeptFocus(state: string) {
   const place = useRef<HTMLDivElement>(null);
   const last = useRef<Element | null>(null);

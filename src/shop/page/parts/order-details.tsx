@@ -4,7 +4,7 @@ import { clock, lateFor, left, preciseClock } from '../words/written.js';
 import { Countdown } from './countdown.js';
 import { factsOf, said } from './happening.js';
 
-/** An order's delays, and what happened to it. */
+/** An order's delays and its timeline. */
 export function OrderDetails({ card }: { card: OrderCard }) {
   return (
     <>

@@ -4,7 +4,7 @@ import { words } from '../words/language.js';
 import { lateFor, left } from '../words/written.js';
 import { Countdown } from './countdown.js';
 
-/** The end of an order's time, or what became of it. */
+/** The order's next deadline, or how it ended. */
 export function OrderNext({ card }: { card: OrderCard }) {
   const said = words.value;
   const { status, dispute, review } = card;
@@ -57,7 +57,7 @@ function waitOf(said: Words, { status, payDeadline, autoConfirmAt, delays, revie
   return { until: rate.dueAt, say: said.ratesIn, over: said.rating };
 }
 
-/** When the wait that runs now began. */
+/** When the present wait began. */
 function startOf({ timeline, placedAt }: OrderCard): string {
   const begins = [
     'order.placed',

@@ -12,7 +12,7 @@ interface OrderRowProps {
   isOpen: boolean;
 }
 
-/** Drawn again for news of this order only: it reads a signal, and such a component keeps what its props made. */
+/** Rendered again only for news of this order: a component that reads a signal keeps its output. */
 export function OrderRow({ card, isOpen }: OrderRowProps) {
   const { detailsOf } = words.value;
   return (

@@ -6,7 +6,7 @@ import { words } from '../words/language.js';
 import { OrderRow } from './order-row.js';
 import { Panel } from './panel.js';
 
-/** So many fit beside the other panels. */
+/** How many fit beside the other panels. */
 const FEW = 10;
 const showsAll = signal(false);
 

@@ -80,7 +80,7 @@ function TwoColumns() {
   );
 }
 
-/** What the guide leads to comes first. Not by CSS: the order of the keyboard is the order of the elements. */
+/** The guide's panels come first. Not by CSS: keyboard order is the order of the elements. */
 function OneColumn() {
   return (
     <div class="columns">

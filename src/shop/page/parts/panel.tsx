@@ -7,7 +7,7 @@ interface PanelProps {
   children: ComponentChildren;
 }
 
-/** A part of the page with a heading, which names it for those who do not see it. */
+/** A part of the page with a heading, which is also its accessible name. */
 export function Panel({ id, title, note, children }: PanelProps) {
   return (
     <section class={`panel ${id}`} id={id} aria-labelledby={`${id}-title`} tabIndex={-1}>

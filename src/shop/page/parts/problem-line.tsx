@@ -3,7 +3,7 @@ import type { Problem } from '../shop/request.js';
 import type { Words } from '../words/en.js';
 import { words } from '../words/language.js';
 
-/** Why it did not work, where the button is. */
+/** Why it did not work, next to the button. */
 export function ProblemLine({ deed }: { deed: Deed }) {
   const problem = deed.problem.value;
   return <div role="alert">{problem && <p class="problem">{said(words.value, problem)}</p>}</div>;

@@ -51,7 +51,7 @@ export function Races() {
   );
 }
 
-/** The sample's payment provider in a bad mood. */
+/** Makes the sample payment provider fail. */
 function FailingRefunds() {
   const deed = useDeed();
   const { failRefunds, failRefundsNote, refundsFail } = words.value;

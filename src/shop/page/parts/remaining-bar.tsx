@@ -2,7 +2,7 @@ import { useSignalEffect } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { now } from '../feed/server-clock.js';
 
-/** What is left of a time, as a bar that gets shorter. */
+/** The remaining time, as a bar that gets shorter. */
 export function RemainingBar({ from, until }: { from: string; until: string }) {
   const bar = useRef<HTMLElement>(null);
   const span = useRef({ from, until });

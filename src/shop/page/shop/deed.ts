@@ -2,7 +2,7 @@ import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { Refused, type Problem } from './request.js';
 
-/** Something the visitor asked for: one at a time, and why it was refused. */
+/** A request of the visitor: one at a time, with the reason of a refusal. */
 export interface Deed {
   busy: ReadonlySignal<string | null>;
   problem: Signal<Problem | null>;

@@ -2,11 +2,11 @@
 const ATTEMPTS = 4;
 const PAUSE_MS = 400;
 
-/** Why the shop did not do what was asked. */
+/** Why the shop refused. */
 export interface Problem {
-  /** Of the answer; 0 when there was none. */
+  /** HTTP status; 0 without an answer. */
   status: number;
-  /** The shop's own words, in English; empty when there are none. */
+  /** The shop's text, in English; may be empty. */
   detail: string;
 }
 
@@ -17,7 +17,7 @@ export class Refused extends Error {
 }
 
 /**
- * Everything that is sent here may be sent again: the shop does it once.
+ * Every request here may be repeated: the shop does it once.
  *
  * @throws Refused with the shop's reason
  */

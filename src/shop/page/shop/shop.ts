@@ -1,7 +1,7 @@
 import type { OrderCard } from '../../feed/feed.js';
 import { request } from './request.js';
 
-/** What a visitor can ask the shop for. */
+/** Requests that a visitor can make. */
 export type OrderDeed = 'pay' | 'cancel' | 'ship' | 'confirm' | 'extend' | 'release';
 export type Race = 'pay-at-the-last-moment' | 'pay-after-the-close' | 'close-while-paid';
 
@@ -39,7 +39,7 @@ export const shop = {
     request('PUT', '/sample-provider', { body: { refunds: 'fail', for: `${forSeconds}s` } }),
 };
 
-/** Not `randomUUID`: that one is missing when the page came over plain HTTP from another machine. */
+/** Not `randomUUID`, which is missing on a page from another machine over plain HTTP. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),

@@ -2,7 +2,7 @@ import type { DurationName, OrderState, What } from '../../feed/feed.js';
 
 const plural = (n: number, one: string, many: string): string => `${n} ${n === 1 ? one : many}`;
 
-/** Texts that the shop sends in English, by what it sends; those that are not here are shown as sent. */
+/** Translations of texts that the shop sends in English; others are shown as sent. */
 type Translations = Record<string, string>;
 
 const durations: Record<DurationName, string> = {

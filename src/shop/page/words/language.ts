@@ -9,7 +9,7 @@ export type Language = keyof typeof LANGUAGES;
 const asked = stored('language') ?? navigator.language;
 export const language = signal<Language>(asked.startsWith('zh') ? 'zh' : 'en');
 
-/** Read it in a component, and the component is drawn again when the language changes. */
+/** A component that reads it is rendered again when the language changes. */
 export const words = computed<Words>(() => LANGUAGES[language.value]);
 
 export function speak(chosen: Language): void {

@@ -1,15 +1,15 @@
 import type { Words } from './en.js';
 
-/** Numbers, money and times as one writes them in a language. */
+/** Numbers, money and times in the visitor's language. */
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Hours are said up to so many: a shop says 48 hours, and 14 days. */
+/** Up to this many hours are written as hours: 48 hours, but 14 days. */
 const HOURS_MAX = 48;
 
-/** Making one is slow, using it is not. */
+/** A format is slow to create, not to use. */
 const formats = new Map<string, Intl.NumberFormat>();
 function format(words: Words, digits: number): Intl.NumberFormat {
   const name = `${words.locale} ${digits}`;
@@ -28,7 +28,7 @@ export const count = (words: Words, n: number): string => format(words, 0).forma
 /** Integer cents. */
 export const money = (words: Words, cents: number): string => format(words, 2).format(cents / 100);
 
-/** Lateness: the tenth of a millisecond tells something below ten; who was down for a while was late by seconds. */
+/** Lateness: with tenths below ten milliseconds; in seconds after a process was down. */
 export function lateFor(words: Words, ms: number): string {
   if (ms >= 10 * SECOND_MS) return duration(words, Math.round(ms / SECOND_MS) * SECOND_MS);
   return words.milliseconds(format(words, ms < 10 && !Number.isInteger(ms) ? 1 : 0).format(ms));
@@ -48,7 +48,7 @@ const short = (words: Words, n: number): string =>
 
 const two = (n: number): string => String(Math.floor(n)).padStart(2, '0');
 
-/** What is left of a time: tenths in the last minute, then `4:05`, `3:04:05`, days. */
+/** Remaining time: tenths in the last minute, then `4:05`, `3:04:05`, days. */
 export function left(words: Words, ms: number): string {
   const rest = Math.max(0, ms);
   if (rest < MINUTE_MS) return words.seconds(format(words, 1).format(Math.floor(rest / 100) / 10));
@@ -57,7 +57,7 @@ export function left(words: Words, ms: number): string {
   return rest < HOUR_MS ? minutes : `${Math.floor(rest / HOUR_MS)}:${minutes}`;
 }
 
-/** `14:02:11` where the visitor is. */
+/** `14:02:11` in the visitor's time zone. */
 export function clock(iso: string): string {
   const at = new Date(iso);
   return [at.getHours(), at.getMinutes(), at.getSeconds()]
@@ -65,6 +65,6 @@ export function clock(iso: string): string {
     .join(':');
 }
 
-/** `14:02:11.042`: two things in the same second have an order. */
+/** `14:02:11.042`, to order two events of the same second. */
 export const preciseClock = (iso: string): string =>
   `${clock(iso)}.${String(new Date(iso).getMilliseconds()).padStart(3, '0')}`;
