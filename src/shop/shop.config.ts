@@ -108,14 +108,14 @@ const environment = z.object({
   REFUNDS_URL: webhook.optional(),
   PAYMENTS_TOKEN: z
     .string()
-    .regex(/^[\x21-\x7e]{16,256}$/, 'is no token; take 16 to 256 printable ASCII characters')
+    .regex(/^[\x21-\x7e]{16,256}$/, 'is not a token; use 16 to 256 printable ASCII characters')
     .optional(),
   MESSAGES_PER_SECOND: z
     .string()
     .regex(/^(?:[1-9]\d{0,2}|1000)$/, 'is not a rate; write a whole number from 1 to 1000')
     .transform(Number),
   LOG_LEVEL: z
-    .enum(LOG_LEVELS, `is no level; write one of ${LOG_LEVELS.join(', ')}`)
+    .enum(LOG_LEVELS, `is not a level; write one of ${LOG_LEVELS.join(', ')}`)
     .transform((level) => LOG_LEVELS.slice(0, LOG_LEVELS.indexOf(level) + 1)),
   HOST: z.string(),
   PORT: z

@@ -56,7 +56,7 @@ describe('while the database goes away', () => {
     cut(proxy);
     const first = await shop.post(`/orders/${id}/pay`);
     expect(first.status).toBe(503);
-    expect(first.body.detail).toContain('whether this took effect is not known: ask again');
+    expect(first.body.detail).toContain('it is unknown whether this took effect: ask again');
     const again = await shop.act(id, 'pay');
     expect(again.status).toBe('PAID');
     expect(again.payments).toHaveLength(1);

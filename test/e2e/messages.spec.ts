@@ -73,7 +73,7 @@ describe('what the buyer is told', () => {
     const price = (total / 100).toFixed(2);
     expect(messages.map(({ kind, state, text }) => [kind, state, text])).toEqual([
       ['order.closed', 'SENT', `Your order ${no} is closed.`],
-      ['order.reminder', 'SENT', `Your order ${no} over ${price} closes soon. Please pay it.`],
+      ['order.reminder', 'SENT', `Your order ${no} for ${price} closes soon. Please pay it.`],
       ['order.placed', 'SENT', expect.stringContaining(`order ${no} `)],
     ]);
     expect(timeline.map(({ event, detail }) => `${event}: ${detail}`)).toEqual(

@@ -47,16 +47,16 @@ export class CampaignsController {
 
   @Post()
   @ApiOperation({
-    summary: 'A text message to many, from a set time on',
+    summary: 'A text message to many recipients, from a set time on',
     description:
-      'Sent in batches at the pace of its merchant, who has one for all of its campaigns. Each recipient gets it once, whatever crashes, when ' +
-      'the provider looks at the id of a message; without that, those of one batch may get it twice ' +
-      'after a crash in the moment between sending and writing that down.',
+      'Sent in batches at the pace of its merchant, which all of its campaigns share. Each recipient gets it once, whatever crashes, if ' +
+      'the provider deduplicates by message id; otherwise recipients of one batch may get it twice ' +
+      'after a crash between sending and recording that.',
   })
   @ApiHeader({
     name: 'Idempotency-Key',
     required: false,
-    description: 'The same key with the same campaign answers the campaign of the first time',
+    description: 'The same key with the same campaign returns the first campaign',
   })
   @ApiCreatedResponse({ standardSchema: campaignView })
   @ApiBadRequestResponse({ standardSchema: problem })
@@ -69,7 +69,7 @@ export class CampaignsController {
   }
 
   @Get()
-  @ApiOperation({ summary: 'Campaigns and how far they are, newest first, 20 at a time' })
+  @ApiOperation({ summary: 'Campaigns and their progress, newest first, 20 at a time' })
   @ApiOkResponse({ standardSchema: campaignList })
   @ApiBadRequestResponse({ standardSchema: problem })
   list(@Query({ schema: campaignsQuery }) query: CampaignsQuery): Promise<CampaignView[]> {
@@ -77,7 +77,7 @@ export class CampaignsController {
   }
 
   @Get(':id')
-  @ApiOperation({ summary: 'How far a campaign is' })
+  @ApiOperation({ summary: 'A campaign and its progress' })
   @AnswersCampaign()
   show(@Param('id') id: string): Promise<CampaignView> {
     return this.campaigns.show(id);
@@ -85,7 +85,7 @@ export class CampaignsController {
 
   @Post(':id/stop')
   @HttpCode(200)
-  @ApiOperation({ summary: 'Send no more, and cut the batch that is on its way' })
+  @ApiOperation({ summary: 'Stop sending, and cut the batch in progress' })
   @AnswersCampaign()
   @ApiConflictResponse({ standardSchema: problem, description: 'It is completed' })
   stop(@Param('id') id: string): Promise<CampaignView> {
@@ -94,7 +94,9 @@ export class CampaignsController {
 
   @Post(':id/resume')
   @HttpCode(200)
-  @ApiOperation({ summary: 'Go on with those who are left; what goes on already stays as it is' })
+  @ApiOperation({
+    summary: 'Continue with the remaining recipients; a running campaign stays as it is',
+  })
   @AnswersCampaign()
   resume(@Param('id') id: string): Promise<CampaignView> {
     return this.campaigns.resume(id);

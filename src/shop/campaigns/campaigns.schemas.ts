@@ -32,7 +32,7 @@ export const createCampaign = z.strictObject({
     .string()
     .regex(MERCHANT_ID, 'is unknown; see GET /merchants')
     .default('tea-house')
-    .meta({ description: 'Whose campaign it is' }),
+    .meta({ description: 'The merchant of the campaign' }),
   at: z.iso
     .datetime({ offset: true, error: 'must be an instant like 2026-11-20T12:30:00Z' })
     .transform((text) => new Date(text))
@@ -45,7 +45,7 @@ export const createCampaign = z.strictObject({
     })
     .meta({ example: 'New teas have arrived' }),
   recipients: recipients.meta({
-    description: `Up to ${RECIPIENTS_MAX}; who stands twice counts once`,
+    description: `Up to ${RECIPIENTS_MAX}; duplicates count once`,
   }),
 });
 export type CreateCampaign = z.infer<typeof createCampaign>;
@@ -65,7 +65,7 @@ const count = z.int().min(0);
 export const campaignView = z.object({
   id: z.string(),
   merchant: z.string(),
-  state: z.enum(CAMPAIGN_STATES).meta({ description: 'COMPLETED also with some who failed' }),
+  state: z.enum(CAMPAIGN_STATES).meta({ description: 'COMPLETED even if some recipients failed' }),
   message: z.string(),
   at: instant.meta({ description: 'When it begins' }),
   createdAt: instant,
@@ -79,7 +79,7 @@ export const campaignView = z.object({
     .meta({ description: 'The first 20 that were given up' }),
   nextBatchAt: instant.nullable().meta({
     description:
-      'When its `campaign.send` is due; `null` while a batch is sent, or none is to come',
+      'When its `campaign.send` is due; `null` while a batch is being sent, or none follows',
   }),
   error: z
     .string()

@@ -36,14 +36,14 @@ export class FeedController {
       'Server-sent events: a `snapshot` at first, a `change` for what is different since, `trouble` ' +
       'while the database is away. `src/shop/feed/feed.ts` has their types.',
   })
-  @ApiOkResponse({ description: 'A stream without an end', content: { 'text/event-stream': {} } })
+  @ApiOkResponse({ description: 'An endless stream', content: { 'text/event-stream': {} } })
   watch(@Res() response: Response): void {
     this.feed.watch(response);
   }
 
   @Get('orders/:id')
   @ApiOperation({
-    summary: 'An order as the feed tells of it, also when it has left the feed for newer ones',
+    summary: 'An order as the feed shows it, also after it has left the feed',
   })
   @ApiOkResponse({ description: '`OrderCard` of `src/shop/feed/feed.ts`' })
   @ApiNotFoundResponse({ standardSchema: problem })

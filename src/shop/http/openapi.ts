@@ -56,7 +56,7 @@ function withProblems(document: OpenAPIObject): OpenAPIObject {
 
 const OF_BODIES = {
   413: { description: 'The body is too large' },
-  415: { description: 'The body is not JSON, or does not say so' },
+  415: { description: 'The body is not JSON, or not declared as JSON' },
 };
 const OF_ALL = {
   503: {

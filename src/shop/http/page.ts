@@ -12,7 +12,7 @@ export const limit = z
   .transform(Number)
   .refine((given) => given <= LIMIT_MAX, WRONG_LIMIT)
   .optional()
-  .meta({ description: `At most ${LIMIT_MAX}; left out, ${LIMIT_DEFAULT}`, example: '20' });
+  .meta({ description: `At most ${LIMIT_MAX}; default ${LIMIT_DEFAULT}`, example: '20' });
 
 /** The `after` of the next page. */
 export const next = z

@@ -70,7 +70,7 @@ function askAgain(trouble: DatabaseTrouble, method: string): string {
   const why = trouble === 'away' ? 'the database is away' : 'others hold what this needs';
   if (method === 'GET' || method === 'HEAD') return `${why}; ask again`;
   return (
-    `${why}, and whether this took effect is not known: ask again. What has been done is answered ` +
-    'and not done twice; for a new order that needs the same Idempotency-Key'
+    `${why}, and it is unknown whether this took effect: ask again. What was done is returned, ` +
+    'not done twice; a new order needs the same Idempotency-Key for that'
   );
 }

@@ -9,7 +9,7 @@ export class InvariantsController {
   constructor(private readonly service: InvariantsService) {}
 
   @Get()
-  @ApiOperation({ summary: 'What must always hold, looked up now' })
+  @ApiOperation({ summary: 'What must always hold, checked now' })
   @ApiOkResponse({ standardSchema: invariants })
   check(): Promise<Invariants> {
     return this.service.check();

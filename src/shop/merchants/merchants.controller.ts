@@ -22,7 +22,7 @@ export class MerchantsController {
   constructor(private readonly merchants: MerchantsService) {}
 
   @Get()
-  @ApiOperation({ summary: 'Who sells, and how long everything takes with them' })
+  @ApiOperation({ summary: 'The merchants and their terms' })
   @ApiOkResponse({ standardSchema: merchantList })
   list(): Promise<MerchantView[]> {
     return this.merchants.list();
@@ -30,10 +30,10 @@ export class MerchantsController {
 
   @Patch(':id')
   @ApiOperation({
-    summary: 'Change how long something takes, or where the merchant is',
+    summary: 'Change the durations or the time zone of a merchant',
     description:
-      'For orders that are placed from now on: no deadline of an order that exists moves. What is ' +
-      'left out stays as it is, `null` takes the default of the shop again.',
+      'For orders that are placed from now on: no deadline of an existing order moves. An omitted ' +
+      'field stays as it is; `null` restores the default of the shop.',
   })
   @ApiOkResponse({ standardSchema: merchantView })
   @ApiBadRequestResponse({ standardSchema: problem })
@@ -50,7 +50,7 @@ export class MerchantsController {
   @ApiOperation({
     summary: 'Remind now, not only at nine, of the orders that wait to be shipped',
     description:
-      'All merchants in the time zone of this one. The next morning they are reminded as always.',
+      'All merchants in the time zone of this one. The next morning they are reminded as usual.',
   })
   @ApiOkResponse({ standardSchema: merchantView })
   @ApiNotFoundResponse({ standardSchema: problem })

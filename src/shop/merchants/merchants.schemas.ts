@@ -21,7 +21,7 @@ export const changeMerchant = z.strictObject({
   timeZone: z
     .enum(TIME_ZONES)
     .optional()
-    .meta({ description: 'At nine there it is reminded of what waits to be shipped' }),
+    .meta({ description: 'At nine there, it is reminded of orders that wait to be shipped' }),
 });
 export type ChangeMerchant = z.infer<typeof changeMerchant>;
 
@@ -48,9 +48,7 @@ export const merchantView = z.object({
   id: z.string(),
   name: z.string(),
   terms: terms.meta({ description: 'Of an order that is placed now; `null`: no such message' }),
-  own: z
-    .array(terms.keyof())
-    .meta({ description: 'Which of them are not the defaults of the shop' }),
+  own: z.array(terms.keyof()).meta({ description: 'Those that override the defaults of the shop' }),
   skus: z.array(z.string()).meta({ description: 'What it sells' }),
   timeZone: z.string(),
   nextReminderAt: instant

@@ -49,7 +49,7 @@ export class OrdersController {
   @ApiHeader({
     name: 'Idempotency-Key',
     required: false,
-    description: 'The same key with the same items answers the order of the first time',
+    description: 'The same key with the same items returns the first order',
   })
   @ApiCreatedResponse({ standardSchema: placedOrder })
   @ApiBadRequestResponse({ standardSchema: problem })

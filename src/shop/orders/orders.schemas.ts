@@ -53,7 +53,7 @@ export const placedOrder = z.object({
 export type PlacedOrder = z.infer<typeof placedOrder>;
 
 export const ordersQuery = z.strictObject({
-  status: status.optional().meta({ description: 'Those in this state only' }),
+  status: status.optional().meta({ description: 'Only those in this state' }),
   after: orderId.optional().meta({ description: 'The page that follows this order' }),
   limit,
 });
@@ -98,13 +98,13 @@ export const orderView = orderHead.extend({
       openedAt: instant,
       frozen: z
         .array(z.object({ name: z.string(), leftMs: z.int() }))
-        .meta({ description: 'What goes on when it is released, and the time left for it' }),
+        .meta({ description: 'Timers that resume when it is released, with the time left' }),
     })
     .nullable(),
   items: z.array(z.object({ sku: z.string(), name: z.string(), price: cents, quantity: z.int() })),
   payments: z.array(paymentView),
   review: z.object({ stars: z.int().min(1).max(5), source: z.enum(REVIEW_SOURCES) }).nullable(),
-  delays: z.array(delay).meta({ description: 'What is still to happen by itself' }),
+  delays: z.array(delay).meta({ description: 'What is still to happen automatically' }),
   timeline: z.array(moment).meta({ description: 'What has happened, oldest first' }),
   serverNow: instant.meta({ description: "The database's clock, for countdowns" }),
 });

@@ -25,7 +25,7 @@ export abstract class MessageProvider {
 /** Without a configured provider: messages wait as dead letters until there is one. */
 export class NoMessages extends MessageProvider {
   override send(messages: readonly Message[]): Promise<ReadonlyMap<string, Error>> {
-    const why = new DiscardDelay('no provider sends messages: set MESSAGES_URL, and ask again');
+    const why = new DiscardDelay('no message provider is configured: set MESSAGES_URL and retry');
     return Promise.resolve(new Map(messages.map(({ id }) => [id, why])));
   }
 }

@@ -23,7 +23,7 @@ export class MessagesController {
   constructor(private readonly messages: MessagesService) {}
 
   @Get()
-  @ApiOperation({ summary: 'What buyers were told, newest first, 100 at a time' })
+  @ApiOperation({ summary: 'Messages to buyers, newest first, 100 at a time' })
   @ApiOkResponse({ standardSchema: messageList })
   @ApiBadRequestResponse({ standardSchema: problem })
   list(@Query({ schema: messagesQuery }) query: MessagesQuery): Promise<MessageView[]> {
@@ -32,7 +32,7 @@ export class MessagesController {
 
   @Post(':id/send')
   @HttpCode(200)
-  @ApiOperation({ summary: 'Try a message now that waits, or that had been given up' })
+  @ApiOperation({ summary: 'Retry a message now that waits or was given up' })
   @ApiParam({ name: 'id', example: '1' })
   @ApiOkResponse({ standardSchema: messageView })
   @ApiNotFoundResponse({ standardSchema: problem })

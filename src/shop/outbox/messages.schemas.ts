@@ -13,7 +13,7 @@ export const messageId = z
   .regex(new RegExp(`^[1-9][0-9]{0,${BIGINT_DIGITS_MAX - 1}}$`), 'must be the id of a message');
 
 export const messagesQuery = z.strictObject({
-  orderId: orderId.optional().meta({ description: 'Those of one order only' }),
+  orderId: orderId.optional().meta({ description: 'Only those of one order' }),
   after: messageId.optional().meta({ description: 'The page that follows this message' }),
 });
 export type MessagesQuery = z.infer<typeof messagesQuery>;
@@ -25,9 +25,9 @@ export const messageView = z.object({
   text: z.string(),
   state: z.enum(MESSAGE_STATES).meta({
     description:
-      'DROPPED: there was no sense in it any more. FAILED: no further attempt comes by itself.',
+      'DROPPED: it no longer made sense. FAILED: no further attempt is made automatically.',
   }),
-  attempts: z.int().meta({ description: 'Of those begun, while it waits or has failed' }),
+  attempts: z.int().meta({ description: 'Attempts begun, while it waits or has failed' }),
   error: z.string().nullable().meta({ description: 'Why the last attempt failed' }),
   createdAt: instant,
   sentAt: instant.nullable(),

@@ -21,14 +21,14 @@ interface Telling {
 /** The text of each, and when it applies. */
 export const TELLING: Record<News, Telling> = {
   'order.placed': {
-    text: 'Thank you. Your order {no} over {total} is placed.',
+    text: 'Thank you. Your order {no} for {total} is placed.',
     while: ['UNPAID', 'PAID', 'SHIPPED', 'COMPLETED'],
   },
   'order.reminder': {
-    text: 'Your order {no} over {total} closes soon. Please pay it.',
+    text: 'Your order {no} for {total} closes soon. Please pay it.',
     while: ['UNPAID'],
   },
-  'order.paid': { text: 'Your order {no} over {total} is paid.' },
+  'order.paid': { text: 'Your order {no} for {total} is paid.' },
   'order.shipped': { text: 'Your order {no} is on its way.' },
   'order.completed': { text: 'Your order {no} is complete. How was it?' },
   'order.closed': { text: 'Your order {no} is closed.' },

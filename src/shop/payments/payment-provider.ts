@@ -30,7 +30,7 @@ export class WebhookRefunds extends PaymentProvider {
 export class NoRefunds extends PaymentProvider {
   override refund(): Promise<void> {
     return Promise.reject(
-      new DiscardDelay('no payment provider gives money back: set REFUNDS_URL, and ask again'),
+      new DiscardDelay('no refund provider is configured: set REFUNDS_URL and retry'),
     );
   }
 }

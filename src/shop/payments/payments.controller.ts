@@ -41,17 +41,17 @@ export class PaymentsController {
   @UseGuards(ProviderTokenGuard)
   @HttpCode(200)
   @ApiOperation({
-    summary: 'A provider reports money that it has taken',
+    summary: 'A provider reports a captured payment',
     description:
       'Always 200 for a well-formed report, also when it is late, repeated, of another amount ' +
-      'or for an unknown order: money that cannot be kept is written down and refunded. A known ' +
+      'or for an unknown order: a payment that cannot be kept is recorded and refunded. A known ' +
       'transaction for another order or amount is a `conflict`, and moves no money.',
   })
   @ApiBearerAuth()
   @ApiOkResponse({ standardSchema: paymentReceipt })
   @ApiUnauthorizedResponse({
     standardSchema: problem,
-    description: 'Not the token of the provider',
+    description: "Not the provider's token",
   })
   @ApiForbiddenResponse({ standardSchema: problem, description: 'This shop has no provider' })
   @ApiBadRequestResponse({ standardSchema: problem })
@@ -61,8 +61,8 @@ export class PaymentsController {
 
   @Get()
   @ApiOperation({
-    summary: 'Money that providers have taken, newest first',
-    description: 'Also for orders that the shop does not know.',
+    summary: 'Captured payments, newest first',
+    description: 'Including those for orders that the shop does not know.',
   })
   @ApiOkResponse({ standardSchema: paymentPage })
   @ApiBadRequestResponse({ standardSchema: problem })
@@ -80,7 +80,7 @@ export class PaymentsController {
 
   @Post(':id/refund')
   @HttpCode(200)
-  @ApiOperation({ summary: 'Try a refund now that waits, or that had been given up' })
+  @ApiOperation({ summary: 'Retry a refund now that waits or was given up' })
   @ApiOkResponse({ standardSchema: paymentDetails })
   @ApiNotFoundResponse({ standardSchema: problem })
   @ApiConflictResponse({ standardSchema: problem, description: 'It is kept for its order' })

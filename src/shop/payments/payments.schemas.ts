@@ -27,7 +27,7 @@ export const paymentId = z.guid().toLowerCase();
 
 export const paymentsQuery = z.strictObject({
   orderId: orderId.optional().meta({ description: 'For this order, known to the shop or not' }),
-  status: z.enum(PAYMENT_STATUSES).optional().meta({ description: 'Those in this state only' }),
+  status: z.enum(PAYMENT_STATUSES).optional().meta({ description: 'Only those in this state' }),
   after: paymentId.optional().meta({ description: 'The page that follows this payment' }),
   limit,
 });
@@ -42,11 +42,11 @@ export const paymentReceipt = z.object({
     .optional()
     .meta({
       description:
-        'What is on record under this transaction. The report says something else: it changed ' +
-        'nothing, and is kept beside it.',
+        'What is on record under this transaction. The report differs: it changed ' +
+        'nothing, and is recorded as a conflict.',
     }),
   reason: z.string().optional().meta({
-    description: 'Why this money does not pay the order',
+    description: 'Why this payment does not pay the order',
     example: 'paid 1200 instead of 1250',
   }),
 });
@@ -79,7 +79,7 @@ export const paymentDetails = paymentView.extend({
   orderId: ofOrder,
   conflicts: z
     .array(z.object({ orderId: z.string(), amount: cents, reportedAt: instant }))
-    .meta({ description: 'Reports of the same transaction that say something else' }),
+    .meta({ description: 'Reports of the same transaction that differ' }),
   refund: z
     .object({
       state: z.enum(['scheduled', 'running', 'retrying', 'dead']),
@@ -87,6 +87,6 @@ export const paymentDetails = paymentView.extend({
       nextAt: instant.nullable(),
     })
     .nullable()
-    .meta({ description: '`dead`: no further attempt comes by itself' }),
+    .meta({ description: '`dead`: no further attempt is made automatically' }),
 });
 export type PaymentDetails = z.infer<typeof paymentDetails>;

@@ -15,14 +15,14 @@ export class SampleProviderController {
   constructor(private readonly provider: SampleProvider) {}
 
   @Get()
-  @ApiOperation({ summary: "Whether the sample's payment provider pays back" })
+  @ApiOperation({ summary: 'Whether the sample payment provider makes refunds' })
   @ApiOkResponse({ standardSchema: providerView })
   show(): Promise<ProviderView> {
     return this.provider.show();
   }
 
   @Put()
-  @ApiOperation({ summary: 'Tell it to fail, for a while or for good, or to work again' })
+  @ApiOperation({ summary: 'Make it fail, for a while or for good, or work again' })
   @ApiOkResponse({ standardSchema: providerView })
   @ApiBadRequestResponse({ standardSchema: problem })
   take(@Body({ schema: providerMood }) mood: ProviderMood): Promise<ProviderView> {

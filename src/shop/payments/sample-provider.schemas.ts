@@ -11,12 +11,12 @@ export const providerMood = z
     refunds,
     for: durationText.optional().meta({
       example: '30s',
-      description: 'From then on it works again; left out, until it is told otherwise',
+      description: 'How long until it works again; default: until it is changed',
     }),
   })
   .refine(({ refunds: mood, for: ms }) => mood !== 'work' || ms === undefined, {
     path: ['for'],
-    error: 'has no sense with refunds that work',
+    error: 'makes no sense with refunds that work',
   });
 export type ProviderMood = z.infer<typeof providerMood>;
 

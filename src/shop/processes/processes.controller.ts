@@ -19,7 +19,7 @@ export class ProcessesController {
   constructor(private readonly processes: Processes) {}
 
   @Get()
-  @ApiOperation({ summary: 'The processes that are this shop' })
+  @ApiOperation({ summary: 'The processes of this shop' })
   @ApiOkResponse({ standardSchema: processList })
   list(): readonly ProcessState[] {
     return this.processes.list();
@@ -27,7 +27,7 @@ export class ProcessesController {
 
   @Post(':name/kill')
   @HttpCode(202)
-  @ApiOperation({ summary: 'Kill a process of the shop as kill -9 does; it is started again' })
+  @ApiOperation({ summary: 'Kill a process of the shop like kill -9; it is restarted' })
   @ApiAcceptedResponse()
   @ApiNotFoundResponse({ standardSchema: problem, description: 'No such process is up' })
   kill(

@@ -32,7 +32,7 @@ const happened: Record<What, string> = {
   'order.closed': 'closed',
   'message.sent': 'message sent',
   'payment.captured': 'payment captured',
-  'payment.unkept': 'payment came too late, goes back',
+  'payment.unkept': 'payment came too late, to be refunded',
   'payment.refunded': 'refunded',
   'payment.broken': 'payment broke off: its process died',
   'payment.refused': 'payment refused, already closed',
@@ -116,10 +116,9 @@ export const en = {
   liveFrom: (process: string) => `Live from ${process}`,
   connecting: 'Connecting',
   lost: 'Connection lost. Reconnecting…',
-  lostMore: 'Countdowns go on by the server’s clock; everything else is as it was last told.',
+  lostMore: 'Countdowns go on by the server’s clock; everything else is the last known state.',
   trouble: 'The shop’s database does not answer.',
-  troubleMore:
-    'What you see is what was known last. Delays that come due meanwhile fire when it is back.',
+  troubleMore: 'You see the last known state. Delays that come due meanwhile fire when it is back.',
   loading: 'Loading the shop…',
 
   invariantsHold: (n: number) => `All ${n} invariants hold`,
@@ -283,9 +282,9 @@ export const en = {
 
   problem: {
     0: 'The shop did not answer. Try again in a moment.',
-    404: 'There is no such thing any more.',
+    404: 'It does not exist any more.',
     409: 'Refused:',
-    503: 'The database is away; nothing was changed. Try again in a moment.',
+    503: 'The database is away. Try again in a moment.',
     other: 'That did not work:',
   },
 
