@@ -145,8 +145,7 @@ export class FencedTransaction {
   async #work(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
     try {
       const outcome = await this.#guarded(handle);
-      // The application closed its pool. Whatever the handler made of that, the delay may run
-      // again.
+      // The application closed its pool: the delay may run again, whatever the handler did.
       if (this.#session.isTaken) return await this.#rollback({ kind: 'released' });
       if (outcome.kind !== 'completed') return await this.#rollback(outcome);
       // Cut, and the handler resolved anyway: another outcome is decided already.

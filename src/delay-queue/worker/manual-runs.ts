@@ -16,7 +16,7 @@ import type { Reruns } from './reruns.js';
 
 /**
  * The clock of a node with a `manual` worker, which its statements read (docs/adr/0030). Only a
- * test moves it, and it stands while handlers run. Readings that come with the answers of
+ * test moves it, and it stands still while handlers run. Readings that come with the answers of
  * statements are ignored.
  */
 export class TestClock extends DatabaseClock {
@@ -33,7 +33,7 @@ export class TestClock extends DatabaseClock {
     return this.#state.standsMs ?? super.nowMs() + this.#state.aheadMs;
   }
 
-  /** The clock stands while handlers run. */
+  /** The clock stands still while handlers run. */
   override afterReading(
     readMs: number,
     heardAtMs: number,

@@ -30,8 +30,8 @@ export function checksOf(ledger: Ledger, picture: Picture): RaceCheck[] {
     check('every payment was answered', paid, ({ told }) =>
       told.payment.answer ? null : `asked ${told.payment.asked} times`,
     ),
-    check('who was told "paid" has a paid order', toldOf(paid, 'CAPTURED'), notPaid),
-    check('who was told "too late" gets the money back', toldOf(paid, 'REFUND'), notRefunded),
+    check('an order with the answer "paid" is paid', toldOf(paid, 'CAPTURED'), notPaid),
+    check('a payment with the answer "too late" is refunded', toldOf(paid, 'REFUND'), notRefunded),
     moneyCheck(paid),
     check('every order was paid or closed', stories, (story) => unended(story, ledger)),
     check('no order was closed before its time', stories, tooEarly),

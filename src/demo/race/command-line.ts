@@ -31,17 +31,17 @@ export const USAGE = `npm run demo:race -- [options]
 
 Orders are paid within milliseconds of the moment at which they close, half of them just before it and
 half just after. In the middle one process of the shop is stopped for a while, and another one is killed.
-At the end the database is compared with what everybody was told.
+At the end the database is compared with the shop's answers.
 
   --naive          timers in memory, and "look whether it is paid, then write", instead of this library
   --cron           the same with a scan once a minute instead of timers
   --orders N       orders that are paid, ${ORDERS.min} to ${ORDERS.max} (500); a fifth as many more are not paid at all
   --processes N    processes of the shop, ${PROCESSES.min} to ${PROCESSES.max} (3)
-  --seed N         plays the same orders, payments and faults again, ${SEED.min} to ${SEED.max}
+  --seed N         repeats the same orders, payments and faults, ${SEED.min} to ${SEED.max}
   --help           this text
 
-It uses a throw-away Postgres of its own, or with DATABASE_URL a throw-away database on that server.
-Exit code: 0 when all holds, 1 when something is broken, 2 when the race could not be run.`;
+It uses a temporary Postgres, or with DATABASE_URL a temporary database on that server.
+Exit code: 0 if everything holds, 1 if something is broken, 2 if the race could not be run.`;
 
 const OPTIONS = {
   naive: { type: 'boolean', default: false },
@@ -57,7 +57,7 @@ export function parseCommandLine(args: readonly string[]): RaceOptions | 'help' 
   const given = parse(args);
   if (given.help) return 'help';
   if (given.naive && given.cron) {
-    throw new RaceUsageError('--naive and --cron are two races: start one of them');
+    throw new RaceUsageError('--naive and --cron are two different races: choose one');
   }
   return {
     closer: given.naive ? 'naive' : given.cron ? 'cron' : 'delay-queue',

@@ -103,7 +103,7 @@ const NOTES: Record<Closer, string[]> = {
 
 function checksOf({ checks }: RaceResult, style: Style): string[] {
   return [
-    'What the database says beside what everybody was told',
+    "The database, compared with the shop's answers",
     ...checks.flatMap(({ name, detail, broken }) => [
       rule(style, broken.length === 0, name, detail),
       ...broken.slice(0, BROKEN_LINES_MAX).map((line) => `      ${line}`),

@@ -149,7 +149,8 @@ export interface ProcessCard {
 /** For the delays `order.*` and `message.send` that fired since the shop was started. */
 export interface Lateness {
   /**
-   * Ascending; `count`: late by at most `upToMs` and not in an earlier bucket. `null`: any more.
+   * Ascending; `count`: late by at most `upToMs` and not in an earlier bucket. `null`: no upper
+   * bound.
    */
   buckets: { upToMs: number | null; count: number }[];
   /** Rounded up, by a tenth of a millisecond or by 1%; `null` while nothing has fired. */

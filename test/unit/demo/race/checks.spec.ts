@@ -12,8 +12,8 @@ interface History {
 }
 
 const ANSWERED = 'every payment was answered';
-const TOLD_PAID = 'who was told "paid" has a paid order';
-const TOLD_LATE = 'who was told "too late" gets the money back';
+const TOLD_PAID = 'an order with the answer "paid" is paid';
+const TOLD_LATE = 'a payment with the answer "too late" is refunded';
 const MONEY = 'money is kept for a paid order, or goes back';
 const ENDED = 'every order was paid or closed';
 const EARLY = 'no order was closed before its time';
