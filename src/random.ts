@@ -7,7 +7,7 @@ export interface Random {
   /** At least `min`, below `max`. */
   between(min: number, max: number): number;
   chance(probability: number): boolean;
-  /** One of the items; throws when there are none. */
+  /** Throws when there are none. */
   pick<Item>(items: readonly Item[]): Item;
   shuffled<Item>(items: readonly Item[]): Item[];
   /** Another sequence, independent of how many numbers this one has produced. */

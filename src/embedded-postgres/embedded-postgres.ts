@@ -7,7 +7,6 @@ import type { KeeperMessage, KeeperOptions } from './keeper.protocol.js';
 /** A stop that takes longer logs what it waits for. */
 const TELL_AFTER_MS = 2_000;
 
-/** Options of {@link startEmbeddedPostgres}. */
 export interface EmbeddedPostgresOptions extends KeeperOptions {
   /** Receives the few lines that are worth printing. Default: none are printed. */
   log?: (line: string) => void;

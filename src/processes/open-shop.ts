@@ -10,7 +10,6 @@ import { configureHttp } from '../shop/http/configure-http.js';
 import type { Processes } from '../shop/processes/processes.js';
 import type { ListenConfig, ShopConfig } from '../shop/shop.config.js';
 
-/** A shop that listens. */
 export interface OpenShop {
   app: NestExpressApplication;
   /** Differs from the requested port if that was 0. */

@@ -2,7 +2,6 @@ import cluster, { type Worker } from 'node:cluster';
 import { createInterface } from 'node:readline';
 import type { Order, Report } from './protocol.js';
 
-/** Events of a shop process. */
 export interface ShopChildEvents {
   onReport(report: Exclude<Report, { type: 'ready' }>): void;
   /** One line that it printed; an error may have several. */
@@ -10,7 +9,6 @@ export interface ShopChildEvents {
   onExit(how: string): void;
 }
 
-/** A shop process, as its supervisor handles it. */
 export class ShopChild {
   readonly exited: Promise<void>;
   readonly #worker: Worker;

@@ -29,7 +29,6 @@ export interface ShopConfig {
   demo?: boolean;
 }
 
-/** Where the shop listens. */
 export interface ListenConfig {
   host: string;
   port: number;
@@ -173,5 +172,4 @@ function durationsOf(read: z.output<typeof environment>) {
   };
 }
 
-/** Injection token of the {@link ShopConfig}. */
 export const SHOP_CONFIG = Symbol('SHOP_CONFIG');

@@ -5,7 +5,6 @@ import { Paced, RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 import type { HeldClaim, InFlight } from './claims.js';
 
-/** Claims of one statement. */
 const BATCH_MAX = 1_000;
 
 /** Poll interval while attempts run: a hint may get lost, or LISTEN may not work here. */

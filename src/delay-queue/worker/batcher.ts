@@ -6,7 +6,6 @@ import { lockedPauseMs, rest, retryPauseMs } from '../tasks/growing-pause.js';
 import { Moment, within } from '../tasks/signal.js';
 import type { Trouble } from '../tasks/trouble.js';
 
-/** Rows of one statement. */
 const BATCH_MAX = 500;
 
 export interface BatcherParts<Item> {
@@ -35,9 +34,7 @@ export type Written = 'written' | 'gone' | 'refused';
 interface Pending<Item> {
   item: Item;
   tell: (result: Written, item: Item) => void;
-  /** Times it was refused alone. */
   reduced: number;
-  /** Times it was found locked. */
   timesLocked: number;
   /** A statement with it failed, and may have been committed all the same. */
   unsure: boolean;
@@ -61,7 +58,6 @@ export class Batcher<Item extends { id: number; epoch: number }> {
 
   constructor(private readonly parts: BatcherParts<Item>) {}
 
-  /** Items that are not written yet. */
   get size(): number {
     return this.#open;
   }

@@ -134,7 +134,6 @@ class Stop {
   #controller: AbortController | undefined;
   #reason: Error | undefined;
   #isClosing = false;
-  /** Attempts that are being cancelled. */
   #aborted: Set<Attempt> | undefined;
 
   /** Created on demand: most handlers never read it. */
@@ -390,7 +389,6 @@ export class Call implements ActingCall, Holder {
   }
 }
 
-/** Columns that few delays use. */
 interface Extras extends Pick<Delay, 'group' | 'headers'> {
   repeat: StoredRepeat | null;
 }

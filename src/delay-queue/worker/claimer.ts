@@ -106,7 +106,6 @@ export interface Claimed {
   full: ReadonlySet<string>;
 }
 
-/** A claim that failed or got no answer. */
 interface NotAnswered {
   /** How long to claim nothing, in milliseconds. */
   pauseMs: number;

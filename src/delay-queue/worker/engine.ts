@@ -128,7 +128,6 @@ export class Engine implements ProducersEngine {
     });
   }
 
-  /** Ends the worker. From then on the node only schedules. */
   async endRun(): Promise<void> {
     this.#isWanted = isManual(this.options);
     if (!isManual(this.options)) await this.#switch?.stop();
@@ -187,7 +186,7 @@ export class Engine implements ProducersEngine {
     return (this.#closing ??= this.#close());
   }
 
-  /** Ends everything. Harmless when nothing was started. */
+  /** Harmless when nothing was started. */
   stop(): Promise<void> {
     return (this.#stopped ??= this.#stop());
   }

@@ -108,7 +108,6 @@ export class FencedTransaction {
     this.#session = new AttemptSession(this.#runner, parts.engine);
   }
 
-  /** The call was cut and no longer waits for this transaction. */
   cut(): void {
     this.#session.cut();
   }

@@ -5,13 +5,11 @@ import { Paced } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 import type { TimerQueue } from './timer-queue.js';
 
-/** Rows of one statement. */
 const BATCH_MAX = 1_000;
 
 /** Hints that wait for a read. A load finds what comes beyond that. */
 const WAITING_MAX = 10_000;
 
-/** Pause between two reads. */
 const PAUSE_MS = 10;
 
 interface Asked {

@@ -5,7 +5,6 @@ import { RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 import type { HeldClaim, InFlight } from './claims.js';
 
-/** Rows of one statement. */
 const BATCH_MAX = 1_000;
 
 /**

@@ -56,7 +56,6 @@ export class Throttles {
   /** Throttled groups by name and number of the group: hints of other nodes carry no group text. */
   readonly #numbered = new Map<string, Set<string>>();
 
-  /** @param nowMs clock by which rates refill, in milliseconds */
   constructor(
     wheel: WheelService,
     private readonly to: ThrottlePort,
@@ -229,7 +228,6 @@ export class ConcurrencyLimits {
     return Math.min(IN_ALL_MAX, Math.max(1, inAll));
   }
 
-  /** Limits of the name across all nodes. */
   acrossNodes(name: string): HandlerLimits | null {
     return this.registry.get(name)?.limits ?? null;
   }
@@ -319,7 +317,6 @@ export class ClaimSizes {
     return !this.#isApartOnItsWay;
   }
 
-  /** The largest claim that may include this entry. */
   mostWith({ name, claimedWithin = Infinity }: Entry): number {
     return Math.min(this.#names.get(name)?.size.now ?? this.max, claimedWithin);
   }

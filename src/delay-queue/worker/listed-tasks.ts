@@ -7,7 +7,6 @@ import { isStatic } from '../handlers/enhanced-method.js';
 import type { Duty } from '../tasks/trouble.js';
 import { isManual } from './manual-runs.js';
 
-/** The part of `SchedulerRegistry` that is used here. */
 interface Registry {
   addInterval(name: string, interval: NodeJS.Timeout): void;
   getInterval(name: string): unknown;

@@ -33,7 +33,6 @@ export class TestClock extends DatabaseClock {
     return this.#state.standsMs ?? super.nowMs() + this.#state.aheadMs;
   }
 
-  /** The clock stands still while handlers run. */
   override afterReading(
     readMs: number,
     heardAtMs: number,
@@ -46,7 +45,6 @@ export class TestClock extends DatabaseClock {
     return performance.now() + (databaseMs - this.nowMs());
   }
 
-  /** A test has set the clock. */
   get isSet(): boolean {
     return this.#state.isSet;
   }
@@ -96,7 +94,6 @@ export class TestClock extends DatabaseClock {
   }
 }
 
-/** How often the remaining work is counted again. */
 const COUNTED_EVERY_MS = 1_000;
 
 /** How long a transaction may hold what is due: less than a test runner waits for a test. */
@@ -126,7 +123,6 @@ interface Parts {
 export class ManualRuns {
   #isOver = false;
 
-  /** @param runner of the engine's own connections */
   constructor(
     private readonly parts: Parts,
     readonly runner: Runner & Transactor,

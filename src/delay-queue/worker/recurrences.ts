@@ -5,7 +5,6 @@ import type { Wake } from '../store/rows/delay-rows.js';
 import { Batcher, type BatcherParts } from './batcher.js';
 import type { Ending, HeldClaim } from './claims.js';
 
-/** How an occurrence ended. */
 export type OccurrenceEnd = Pick<Recurring, 'state' | 'error'>;
 
 /** Only for a row that another version wrote: what this version declares is readable. */

@@ -5,7 +5,6 @@ import type { Rerun, RerunPlaced, RerunStore } from '../store/many.store.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 
-/** Keys of one pass at most. */
 const PAGE_MAX = 1_000;
 
 /** Poll interval while a rerun waits for the end of its run. */
@@ -19,7 +18,6 @@ export class Reruns {
   readonly #task: RecurringTask;
   #isPending = false;
 
-  /** @param everyMs how often to check whether a rerun is kept */
   constructor(
     private readonly store: RerunStore,
     private readonly runner: Runner,
@@ -44,7 +42,6 @@ export class Reruns {
     this.#task.runNow();
   }
 
-  /** Runs have ended on this node. */
   ended(): void {
     if (this.#isPending) this.#task.runNow();
   }

@@ -116,7 +116,6 @@ export class ScanSize {
     this.#scan = scanFor(looksPerRow);
   }
 
-  /** A page returned `found` rows, and there are more. */
   next(found: number): void {
     // A full page was full before it had examined that many rows.
     if (found < this.page) this.#scan = scanFor(this.#scan / Math.max(1, found));
@@ -226,7 +225,6 @@ export class Scanner {
   /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
 
-  /** @param leaseMs how long a claim holds */
   constructor(
     private readonly store: NodeStore,
     private readonly nodes: Nodes,

@@ -27,11 +27,9 @@ interface Parts {
   notifier: Notifier;
   /** Settings of the role, in words, that are too short for the engine's statements. Null: none. */
   limits: string | null;
-  /** Encoding of the database. */
   encoding: string;
 }
 
-/** A worker, and the nodes as it sees them. */
 interface Crew {
   worker: Worker;
   nodes: Nodes;
@@ -39,7 +37,6 @@ interface Crew {
 
 /** Starts and ends the worker of a node: a new one for each run. In between, it only schedules. */
 export class WorkerSwitch {
-  /** Where committed writes go. */
   announcer: Announcer;
   /** Asks attempts to end, here and elsewhere. */
   aborts: AbortRequests;
@@ -57,18 +54,15 @@ export class WorkerSwitch {
     if (this.hasWork) this.#next = this.#crew();
   }
 
-  /** The worker that runs, starts or drains. */
   get worker(): Worker | undefined {
     return this.#worker;
   }
 
-  /** Whether this node has anything to run. */
   get hasWork(): boolean {
     const { options, registry } = this.parts;
     return isManual(options) || (options.worker !== false && registry.names().length > 0);
   }
 
-  /** Starts a worker, unless one runs. */
   run(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#worker === undefined && this.hasWork && !this.#isClosed) await this.#start();

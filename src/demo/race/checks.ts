@@ -9,7 +9,6 @@ export interface RaceCheck {
   broken: string[];
 }
 
-/** Everything about one order. */
 interface Story {
   told: LedgerOrder;
   /** `undefined`: it is not in the database. */

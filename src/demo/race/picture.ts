@@ -31,7 +31,6 @@ export interface Picture {
 
 const ms = (column: string): string => `(extract(epoch FROM ${column}) * 1000)::float8`;
 
-/** A snapshot of one instant. */
 export async function pictureOf(client: Client): Promise<Picture> {
   const all = async <Row>(sql: string): Promise<Row[]> => (await client.query(sql)).rows as Row[];
   await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`);

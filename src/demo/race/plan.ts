@@ -1,7 +1,6 @@
 import type { Closer, RaceOptions } from './command-line.js';
 import { randomOf, type Random } from '../../random.js';
 
-/** What the race sells. */
 export const RACE_SKUS = Array.from({ length: 40 }, (_, index) => `RACE-${index + 101}`);
 export const PRICE_CENTS = 1_000;
 

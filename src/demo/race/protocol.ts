@@ -10,14 +10,12 @@ export interface ProcessOrder {
   leaseMs: number;
 }
 
-/** Commands of the race to a process. */
 export type Command =
   /** When in each minute a process with `--cron` scans for overdue orders. */
   | { type: 'scan'; atMsOfMinute: number }
   /** Drain and exit. */
   | { type: 'stop' };
 
-/** Messages of a process to the race. */
 export type Message =
   | { type: 'listening'; url: string }
   /** The naive ones keep no history, so they report each order that they have closed. */

@@ -19,7 +19,6 @@ const STOCK = 1_000_000;
 /** A database only for this race, with the shop's tables and something to sell. */
 export interface RaceDatabase {
   url: string;
-  /** The race's own connection. */
   client: Client;
 }
 

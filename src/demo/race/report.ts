@@ -18,7 +18,6 @@ export const headingOf = ({ orders, processes, seed, closer }: RaceOptions): str
   `${orders} orders are paid at the very moment they close, by ${processes} processes; ` +
   `one is paused, one is killed. Seed ${seed}.\n${CLOSED_BY[closer]}`;
 
-/** The result of the race. */
 export const reportOf = (result: RaceResult, style: Style): string =>
   [answersOf(result), latenessOf(result), checksOf(result, style), invariantsOf(result, style)]
     .map((lines) => `\n${lines.join('\n')}`)

@@ -20,7 +20,6 @@ export interface Answer {
   body: unknown;
 }
 
-/** A process of the shop, as seen by the race. */
 export class ShopProcess {
   state: 'up' | 'paused' | 'dead' = 'up';
   /** Orders that a naive process reports as closed. */

@@ -1,4 +1,3 @@
-/** How marks look. */
 export interface Style {
   good(text: string): string;
   bad(text: string): string;

@@ -43,7 +43,6 @@ export class CampaignBatches {
     });
   }
 
-  /** Records the provider's answer for each. */
   settle(batch: CampaignBatch, failures: ReadonlyMap<string, Error>): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const campaign = await lock(manager, batch.campaignId);
@@ -95,7 +94,6 @@ export class CampaignBatches {
     }));
   }
 
-  /** Moves its delay on, or ends it. */
   private async goOn(manager: EntityManager, { id, state, merchantId }: Campaign): Promise<void> {
     const at = await nextBatchAt(manager, id);
     if (at === null) return complete(manager, id);

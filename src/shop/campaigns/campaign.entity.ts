@@ -116,7 +116,6 @@ export class CampaignRecipient {
   @Column('timestamptz', { name: 'sent_at', nullable: true })
   sentAt!: Date | null;
 
-  /** Why the provider refused. */
   @Column('text', { nullable: true })
   error!: string | null;
 }

@@ -56,7 +56,6 @@ export class CampaignsService {
     return campaign;
   }
 
-  /** A page of campaigns, newest first. */
   list({ after }: CampaignsQuery): Promise<CampaignView[]> {
     return this.views({ after });
   }

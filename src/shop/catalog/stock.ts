@@ -5,7 +5,6 @@ import { entityOf, type JsonRow } from '../json-row.js';
 import { Merchant } from '../merchants/merchant.entity.js';
 import { Sku } from './sku.entity.js';
 
-/** A quantity of one SKU. */
 export interface Quantity {
   sku: string;
   quantity: number;

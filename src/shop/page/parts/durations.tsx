@@ -3,7 +3,6 @@ import { known } from '../feed/known.js';
 import { words } from '../words/language.js';
 import { duration } from '../words/written.js';
 
-/** In the order of an order's life. */
 const ORDER: readonly DurationName[] = ['sms', 'remind', 'pay', 'confirm', 'rate'];
 
 /** The durations of this shop beside those that they stand for. */

@@ -6,7 +6,6 @@ import { Panel } from './panel.js';
 
 const SHOWN_MAX = 14;
 
-/** What happens in the shop, one line each. */
 export function Happenings() {
   const { happenings: title, noHappenings } = words.value;
   const happenings = known.happenings.value.slice(0, SHOWN_MAX);

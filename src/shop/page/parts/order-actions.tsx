@@ -7,7 +7,6 @@ import { words } from '../words/language.js';
 import { ActionButton } from './action-button.js';
 import { ProblemLine } from './problem-line.js';
 
-/** What can be done with an order in its present state. */
 export function OrderActions({ card }: { card: OrderCard }) {
   const deed = useDeed();
   const place = useKeptFocus(`${card.status} ${card.dispute !== null} ${card.review !== null}`);

@@ -4,7 +4,6 @@ import { clock, lateFor, left, preciseClock } from '../words/written.js';
 import { Countdown } from './countdown.js';
 import { factsOf, said } from './happening.js';
 
-/** An order's delays and its timeline. */
 export function OrderDetails({ card }: { card: OrderCard }) {
   return (
     <>
@@ -72,7 +71,6 @@ function Delays({ card: { delays, dispute } }: { card: OrderCard }) {
   );
 }
 
-/** Why the last attempt failed. */
 function Failure({ delay: { attempts, error } }: { delay: DelayCard }) {
   if (error === null) return null;
   return (

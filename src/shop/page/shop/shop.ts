@@ -1,7 +1,6 @@
 import type { OrderCard } from '../../feed/feed.js';
 import { request } from './request.js';
 
-/** Requests that a visitor can make. */
 export type OrderDeed = 'pay' | 'cancel' | 'ship' | 'confirm' | 'extend' | 'release';
 export type Race = 'pay-at-the-last-moment' | 'pay-after-the-close' | 'close-while-paid';
 
