@@ -13,8 +13,7 @@ export interface BatcherParts<Item> {
   node: string;
   /**
    * Writes in one statement. Returns the ids that it wrote.
-   * @param reduced how much of an item is left out: 0 nothing, and one step more each time it is
-   * refused alone
+   * @param reduced how much of an item is left out: 0 nothing, one step more after each refusal
    */
   write: (items: readonly Item[], reduced: number) => Promise<readonly number[]>;
   /** How many steps an item can be reduced by; default 0. */
@@ -157,7 +156,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     for (const pending of missing) {
       const row = byId.get(pending.item.id);
       // Epoch and owner: a claim of unknown outcome is given back under the epoch that it would
-      // have, and a caller's write may have given the row that same epoch.
+      // have, which a caller's write may have given the row, too.
       const isOurs = row?.epoch === pending.item.epoch && row.leased_by === this.parts.node;
       if (isOurs) this.#locked(pending);
       else this.#tell(pending, this.#mayBeWritten(pending, row) ? 'written' : 'gone');

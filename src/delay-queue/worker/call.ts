@@ -42,8 +42,7 @@ export class Attempt implements HeldClaim {
   /**
    * @param leaseEndsAtMs `performance.now()` at which the lease ends, counted from before the claim
    * was sent: never later than by the database's clock
-   * @param latenessMs start minus due on the database's clock; grows while the attempt waits for a
-   * slot
+   * @param latenessMs start minus due on the database's clock; grows while it waits for a slot
    */
   constructor(
     readonly row: ClaimedRow,
@@ -78,14 +77,14 @@ export class Attempt implements HeldClaim {
 type Stopping = 'released' | 'aborted';
 
 /**
- * Shortest postponement. A postponement spends no attempt, so nothing else ends a handler that
- * always postpones by zero: it was called 600 times a second.
+ * Nothing else ends a handler that always postpones by zero, since that spends no attempt: one was
+ * called 600 times a second.
  */
 const POSTPONED_MS_MIN = 100;
 
 /**
- * The outcome for an error that a handler threw or set for one of its delays. Even inspecting the
- * error can throw, as on a revoked Proxy.
+ * The outcome for an error that a handler threw or set. Even inspecting it can throw (revoked
+ * Proxy).
  *
  * @param stopping set when giving up now costs no attempt
  */
@@ -117,9 +116,8 @@ function meantBy(error: unknown, stopping: Stopping | undefined): Outcome {
 }
 
 /**
- * A failed batch runs again, each delay alone and without spending an attempt: it is unknown which
- * of them was the cause. It is also unknown which one a `DiscardDelay` thrown for the whole batch
- * was meant for.
+ * A failed batch runs again, each delay alone and without spending an attempt: the cause is
+ * unknown, and so is the target of a `DiscardDelay` for the whole batch.
  */
 function eachOfBatch(outcome: Outcome): Outcome {
   if (outcome.kind === 'failed' || outcome.kind === 'unreadable') {
@@ -198,9 +196,9 @@ interface Place {
 }
 
 /**
- * One call of a handler, with one attempt or those of a batch. It commits or fails as a whole, with
- * two exceptions: an attempt whose outcome the handler set (`ctx.fail`, `ctx.postpone`), and an
- * attempt that loses its lease alone.
+ * One call of a handler, with one attempt or those of a batch. It commits or fails as a whole,
+ * except for attempts whose outcome the handler set (`ctx.fail`, `ctx.postpone`) and attempts that
+ * lose their lease alone.
  */
 export class Call implements ActingCall, Holder {
   /** The manager of its transaction, once that has begun. */
@@ -303,8 +301,8 @@ export class Call implements ActingCall, Holder {
   }
 
   /**
-   * The delay of that attempt is being cancelled. A transaction can be cut, and so can a call whose
-   * handler was not called. A plain handler gets the signal, and its result counts. Once COMMIT is
+   * The delay of that attempt is being cancelled. A transaction is cut, and so is a call whose
+   * handler was not called. A plain handler gets the signal, and its result counts. After COMMIT is
    * sent it is too late.
    */
   abort(attempt: Attempt): void {

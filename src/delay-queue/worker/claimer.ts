@@ -182,8 +182,8 @@ export class Claimer {
   attempt(row: ClaimedRow, askedAtMs: number): Attempt | undefined {
     const handler = this.registry.get(row.name);
     const leaseEndsAtMs = askedAtMs + (handler?.leaseMs ?? 0);
-    // The process may have stood still while the answer was on its way. By now another node may
-    // have the row, or a caller may have read that it is cancelled.
+    // The process may have stood still meanwhile: another node may have the row by now, or a caller
+    // may have read that it is cancelled.
     const isOver = leaseEndsAtMs <= performance.now();
     if (handler === undefined || isOver || this.#isStopped) {
       this.completer.giveBack(row.id, row.epoch);
@@ -309,10 +309,9 @@ export class Claimer {
 
   /**
    * The claim may have been committed. Then this node holds the rows under the next epoch, without
-   * an attempt, and gives them back. Only after that are the entries tried again: a claim in
-   * between would get the same epoch, and would be given back by mistake. The commit may also come
-   * later, so what cannot be given back now is remembered. A row that can be given back can be
-   * claimed: the entries need no pause of their own, but all claims pause.
+   * an attempt, and gives them back. Only then are the entries tried again: a claim in between
+   * would get the same epoch, and be given back by mistake. The commit may also come later, so the
+   * claims are remembered. The entries need no pause of their own; all claims pause.
    */
   #unknown(entries: readonly Entry[], mayBeLess: boolean): number {
     this.#mayBeHidden = true;

@@ -16,11 +16,10 @@ import { Trouble } from '../tasks/trouble.js';
 const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
 
 /**
- * At the start, writes the recurring delays that this node's code declares, and removes those that
- * it no longer declares, of the names that it serves and of its own deployment; each removal emits
- * `withdrawn`. The most recently started node wins: in a deploy, one of the new ones. A row that
- * could not be written, because a run held it, is tried again until a newer node has declared that
- * name.
+ * At the start, writes the recurring delays that this node's code declares. Removes those that it
+ * no longer declares, of its names and its deployment, and emits `withdrawn` for each. The most
+ * recently started node wins: in a deploy, one of the new ones. A row that was held by a run is
+ * tried again, until a newer node has declared that name.
  */
 export class Declarations {
   readonly #task: RecurringTask;

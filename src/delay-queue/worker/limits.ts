@@ -40,9 +40,9 @@ export interface ThrottlePort {
 }
 
 /**
- * Limits that had no slot left at the last claim. Throttled entries stay in the ready queue and are
- * not claimed again until a slot may be free. No delay that runs costs an iteration over the
- * limits: each of many thousand tenants may have one.
+ * Limits that had no slot left at the last claim. Throttled entries stay in the ready queue until a
+ * slot may be free. No delay costs an iteration over the limits: there may be one for each of many
+ * thousand tenants.
  */
 export class Throttles {
   #isAsking = false;
@@ -292,8 +292,8 @@ interface NameSize {
 
 /**
  * How many delays of a name one claim asks for. A name whose claims failed or were slow is claimed
- * apart and in smaller numbers. So its large payloads, or a slow trigger on its rows, shrink no
- * other name's claims. One such claim is on its way at a time; the other slot is for healthy names.
+ * apart and in smaller numbers, so that its large payloads or slow triggers shrink no other name's
+ * claims. One such claim is on its way at a time; the other slot is for healthy names.
  *
  * A claim that failed is halved until one delay stands alone, so that its healthy part runs.
  */

@@ -26,11 +26,10 @@ export const tasksOf = (options: Pick<ResolvedOptions, 'worker'>): readonly Duty
   isManual(options) ? ['load', 'renew'] : ['load', 'sweep', 'renew', 'prune'];
 
 /**
- * Lists the engine's background tasks in the `SchedulerRegistry` of @nestjs/schedule, if the
- * application has one: as intervals such as `delay-queue:sweep`. The registry is found by its class
- * name, since the application may not have that package. The listed intervals are cleared ones: the
- * package clears all intervals when the application closes, while handlers still run and need their
- * leases renewed.
+ * Lists the engine's background tasks as intervals in the `SchedulerRegistry` of @nestjs/schedule,
+ * such as `delay-queue:sweep`. Finds the registry by its class name: the application may not have
+ * that package. The intervals are cleared ones, because the package clears all intervals when the
+ * application closes, while running handlers still need their leases renewed.
  */
 @Injectable()
 export class ListedTasks {

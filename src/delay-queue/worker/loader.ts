@@ -35,9 +35,8 @@ interface Presence {
 
 /**
  * Reads ahead the near future, with this node's heartbeat in the same statement. Reading begins at
- * the low-water mark, a little before the previous load. So the head of the index, with the dead
- * entries of everything that fired, is not read again and again. The scanner finds what the mark
- * passes over.
+ * the low-water mark, a little before the previous load, and so skips the head of the index with
+ * the dead entries of all that fired. The scanner finds what the mark passes over.
  */
 export class Loader {
   readonly #task: RecurringTask;

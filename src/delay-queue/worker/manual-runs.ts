@@ -133,8 +133,7 @@ export class ManualRuns {
   }
 
   /**
-   * Runs these, and resolves when nothing is left to do for them here: each is written, gone,
-   * paused or throttled.
+   * Runs these. Resolves when each is written, gone, paused or throttled.
    *
    * @returns in how many milliseconds a limit lets the next begin; Infinity: nothing is throttled
    * @throws DelayShutdownError when the application closes

@@ -34,10 +34,10 @@ const REST_FACTOR = 10;
 const REST_MS_MIN = 1_000;
 
 /**
- * When to skip ahead: to fetch what lies behind a backlog, while a pass of the scanner waits for
- * room. The first time at once, then as rarely as a pass, because each time may read the whole
- * backlog. Sooner, after a pause, when nearly all known entries wait for limits of their groups and
- * some of what was fetched has been taken: other groups could run meanwhile.
+ * When to skip ahead: to fetch what lies behind a backlog, while a pass waits for room. First at
+ * once, then as rarely as a pass comes, because each time may read the whole backlog. Sooner, after
+ * a pause, when nearly all known entries wait for limits of their groups and some were taken since:
+ * other groups could run meanwhile.
  *
  * With a thousand tenants of a hundred overdue delays each, limited to sixty a minute per tenant,
  * 1,025 delays a second run; without this, 141 (`npm run bench -- tenants`).
@@ -194,9 +194,8 @@ const NODES_MEET_MS = 200;
 
 /**
  * A row of another node's share that is overdue for this long is any node's: its owner is gone or
- * busy. In a backlog all rows are that late. So a node that has finished its own share first waits
- * this long: the others may be about to finish too, and two nodes that claim the same rows undo
- * each other's work.
+ * busy. In a backlog all rows are, so a node that has finished its own share first waits this long:
+ * the others may be about to finish, and two nodes that claim the same rows undo each other's work.
  */
 const HELP_AFTER_MS = 1_000;
 

@@ -9,7 +9,7 @@ import type { HeldClaim, InFlight, Outcome } from './claims.js';
 const COMPLETED: Outcome = { kind: 'completed' };
 
 /**
- * Attempts whose COMMIT was sent but not answered: it may have happened. Their rows do not tell: a
+ * Attempts whose COMMIT was sent but not answered. Their rows do not tell whether it happened: a
  * row that is gone was removed by this COMMIT, or by another node that has run the delay since.
  * Postgres knows the status of the transaction.
  */
