@@ -57,9 +57,9 @@ export class DelayLog {
     events.on('lost', (of) =>
       this.#logger.warn(`${shown(of)} lost its lease; the result of its attempt was ignored`),
     );
-    events.on('lingering', ({ lingering, ...of }) =>
+    events.on('overrunning', ({ overrunning, ...of }) =>
       this.#logger.warn(
-        `${shown(of)} is over but its handler still runs (${lingering} of this name)`,
+        `${shown(of)} is over but its handler still runs (${overrunning} of this name)`,
       ),
     );
     events.on('trouble', ({ during, error }) => this.#fails(during, error));

@@ -79,7 +79,7 @@ export class DelayTrace implements WritesTrace {
       this.#say(of, () => 'moved on, its handler scheduled it again'),
     );
     events.on('lost', (of) => this.#say(of, () => `lease lost, ${countOf(of)} is ignored`));
-    events.on('lingering', (of) => this.#say(of, () => `timed out, ${countOf(of)} still runs`));
+    events.on('overrunning', (of) => this.#say(of, () => `timed out, ${countOf(of)} still runs`));
   }
 
   /** A logger that throws affects no caller: some of this runs inside the caller's commit. */

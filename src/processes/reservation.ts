@@ -9,7 +9,7 @@ const NUMBERS_LOCK = 1_936_223_088;
 /**
  * Names of this shop's processes. No other process on this database has them while this one lives.
  */
-export interface Reservation {
+export interface AdmittedCall {
   names: string[];
   /** The database's clock when the names were reserved, ISO 8601. */
   at: string;
@@ -21,7 +21,7 @@ export interface Reservation {
  *
  * @throws StartError
  */
-export async function reserveNames(databaseUrl: string, count: number): Promise<Reservation> {
+export async function reserveNames(databaseUrl: string, count: number): Promise<AdmittedCall> {
   const client = await connect(databaseUrl);
   const names: string[] = [];
   for (let number = 1; names.length < count; number++) {

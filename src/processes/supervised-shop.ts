@@ -5,7 +5,7 @@ import { lifeLine } from '../terminal/life-line.js';
 import { Terminal } from '../terminal/terminal.js';
 import type { Lifetime } from './lifetime.js';
 import { freePortOf } from './port.js';
-import { reserveNames, type Reservation } from './reservation.js';
+import { reserveNames, type AdmittedCall } from './reservation.js';
 import { Supervisor } from './supervisor.js';
 
 const PROCESSES = 2;
@@ -17,7 +17,7 @@ export async function superviseShop(lifetime: Lifetime): Promise<void> {
   const port = await freePortOf(settings);
 
   let database: Database | undefined;
-  let reservation: Reservation | undefined;
+  let reservation: AdmittedCall | undefined;
   lifetime.opened(async () => {
     await reservation?.release();
     await database?.stop();

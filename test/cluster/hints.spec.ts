@@ -62,9 +62,9 @@ it('a delay whose hint never comes is found by the loader', async () => {
   // Written behind the back of every node.
   await cluster.sql(
     `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
-     SELECT 'test.hinted', 'unheard', 'null', at, at, at
+     SELECT 'test.hinted', 'ignoreRejection', 'null', at, at, at
      FROM (SELECT date_trunc('milliseconds', clock_timestamp()) + interval '1 second' AS at) AS due`,
   );
   await cluster.quiet();
-  expect((await cluster.ledger()).map(({ key }) => key)).toEqual(['unheard']);
+  expect((await cluster.ledger()).map(({ key }) => key)).toEqual(['ignoreRejection']);
 });

@@ -4,7 +4,7 @@ import { randomOf } from '../../src/random.js';
 import { Cluster, type Worker } from './support/cluster.js';
 import type { Served } from './support/worker.protocol.js';
 
-/** Enough of each name to last for all deploys. */
+/** FullNames of each name to last for all deploys. */
 const DEPLOYED = 400;
 const NAMES = ['test.plain', 'test.fenced'] as const;
 

@@ -360,7 +360,7 @@ describe('the rights of docs/operations.md', () => {
 
 it('the log is told with every duty that can fail', () => {
   const told = section(OPERATIONS, 'The log');
-  const duties = wordsOf('src/delay-queue/tasks/trouble.ts', 'Duty');
+  const duties = wordsOf('src/delay-queue/tasks/task-health.ts', 'Duty');
   expect(duties.filter((duty) => !told.includes(`\`${duty}`))).toEqual([]);
 });
 

@@ -12,7 +12,7 @@ const EPOCH = { new: '0', rises: '+ 1', stays: 'as it was', gone: '' };
 const ATTEMPTS = { none: '0', 'one more': '+ 1', stay: 'as it was', 'one less': '− 1', gone: '' };
 const LEASE = { none: 'none', cleared: 'cleared', taken: 'now + lease', gone: '' };
 
-const lineOf = ([name, write]: [string, Write]): unknown[] => [
+const queueOf = ([name, write]: [string, Write]): unknown[] => [
   name,
   write.statement,
   EPOCH[write.epoch],
@@ -33,7 +33,7 @@ it('docs/state-machine.md says of each write what the table of the tests says', 
     wake,
     new Set([...history.matchAll(/`(\w+)`/g)].map(([, end]) => end)),
   ]);
-  expect(told).toEqual(Object.entries(WRITES).map(lineOf));
+  expect(told).toEqual(Object.entries(WRITES).map(queueOf));
 });
 
 it('docs/state-machine.md says the same verdicts', () => {

@@ -6,7 +6,7 @@ import { people } from './support/campaigns.js';
 import { SupervisedShop } from './support/supervised-shop.js';
 
 const MERCHANTS = Array.from({ length: 8 }, (_, n) => `merchant-${n}`);
-const CROWD = 8;
+const BACKLOG = 8;
 /** Batches that the provider takes. */
 const OF_ALL_IN_A_SECOND = 5;
 
@@ -72,7 +72,7 @@ describe('the pace of campaigns, in two processes', () => {
     // One merchant's campaigns wait before anybody else has begun, and none begins before all of them are there.
     const startMs = Date.now() + 3_000;
     const crowd: string[] = [];
-    for (let n = 0; n < CROWD; n += 1) crowd.push(await campaign('tea-house', 4, startMs));
+    for (let n = 0; n < BACKLOG; n += 1) crowd.push(await campaign('tea-house', 4, startMs));
     const others = await Promise.all(MERCHANTS.map((id) => campaign(id, 8, startMs + 1)));
     await allOf(others);
     const inBetween = await completed(crowd);
@@ -84,11 +84,11 @@ describe('the pace of campaigns, in two processes', () => {
 
     for (const merchant of ['tea-house', ...MERCHANTS]) {
       const own = all.filter((claim) => claim.merchant === merchant);
-      expect(own.length).toBeGreaterThanOrEqual(merchant === 'tea-house' ? CROWD : 2);
+      expect(own.length).toBeGreaterThanOrEqual(merchant === 'tea-house' ? BACKLOG : 2);
       expect(Math.min(...apart(own, 1))).toBeGreaterThanOrEqual(1_000);
     }
     expect(Math.min(...apart(all, OF_ALL_IN_A_SECOND))).toBeGreaterThanOrEqual(1_000);
     // 16 batches of the others are four seconds of the provider; the crowd has had a turn in each of them.
-    expect(inBetween).toBeLessThan(CROWD);
+    expect(inBetween).toBeLessThan(BACKLOG);
   }, 120_000);
 });

@@ -13,7 +13,7 @@ describe('messages through a webhook', () => {
 
   beforeAll(async () => {
     webhook = await Webhook.open();
-    // Enough for a machine that is busy: who answers is not to be taken for one who is silent.
+    // FullNames for a machine that is busy: who answers is not to be taken for one who is silent.
     const timeout = { messagesUrl: webhook.url, webhookTimeoutMs: 5_000 };
     shop = await RunningShop.open({ ...timeout, remindBeforeMs: HOUR_MS / 3 });
   });

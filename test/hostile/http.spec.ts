@@ -14,7 +14,7 @@ const SOON = new Date(Date.now() + 3_600_000).toISOString();
 /** A campaign of a message of so many characters. */
 const campaign = (message: number, at = SOON, recipients = ['a']): string =>
   JSON.stringify({ at, message: 'x'.repeat(message), recipients });
-const CROWD = campaign(
+const BACKLOG = campaign(
   1,
   SOON,
   Array.from({ length: 10_001 }, (_, n) => `p${n}`),
@@ -35,7 +35,7 @@ it.each<[string, string, string, number, RegExp, object?]>([
   ['no time at all', 'PUT /sample-provider', '{"refunds":"fail","for":"0ms"}', 400, /^for: /],
   ['an amount of 2^31', 'POST /payments/callback', '{"amount":2147483648}', 400, /^amount: /m],
   ['a year 9999', 'POST /campaigns', campaign(1, '9999-12-31T23:59:59Z'), 400, /^at: /],
-  ['10,001 recipients', 'POST /campaigns', CROWD, 400, /^recipients: /m],
+  ['10,001 recipients', 'POST /campaigns', BACKLOG, 400, /^recipients: /m],
   ['a bell in a message', 'POST /campaigns', BELL, 400, /^message: /m],
   ['NUL in a merchant', 'POST /campaigns', NOBODYS, 400, /^merchant: /m],
   ['six stars', `POST /orders/${ID}/review`, '{"stars":6}', 400, /^stars: /m],

@@ -27,7 +27,7 @@ export interface Wish {
 /** What a handler does: its steps, and how its attempts end. */
 export interface Script {
   steps: readonly Step[];
-  /** Attempts that fail before one ends well; those that linger go on after their timeout. */
+  /** Attempts that fail before one ends well; those that overrun go on after their timeout. */
   fails: number;
   how: 'throws' | 'lingers';
   /** At the COMMIT of its first attempt something of the application's fails, and is swallowed. */

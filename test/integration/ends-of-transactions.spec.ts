@@ -19,7 +19,7 @@ afterEach(async () => {
   await runner.release();
 });
 
-/** Of this test: a transaction of the one before may have been over unheard, and is told of late. */
+/** Of this test: a transaction of the one before may have been over unnoticed, and is told of late. */
 const ids = new Set<number>();
 
 async function later(key: string) {

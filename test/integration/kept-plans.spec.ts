@@ -18,7 +18,7 @@ import {
   type Statements,
   statementsById,
   statementsByKey,
-  statementsOfDying,
+  statementsOfExhausted,
   statementsOfLimits,
   statementsOfOne,
   statementsThatForget,
@@ -38,7 +38,7 @@ const NODE = 'node-1';
 const COUNT = 100;
 
 const shares = [[SERVED], [1], [0]];
-const BY_ID = { ...statementsById(COUNT), ...statementsOfDying(COUNT) };
+const BY_ID = { ...statementsById(COUNT), ...statementsOfExhausted(COUNT) };
 const BY_KEY = statementsByKey(COUNT);
 /** And many that are left out. */
 const BY_GROUP = [[true], Array.from({ length: 1_000 }, (_, n) => `${SERVED} left out ${n}`)];

@@ -196,7 +196,7 @@ it('a newer way to recur is left to the version that knows it, and is not run by
 
 it('an @OnDeadDelay hears of what no node could decode, without its payload', async () => {
   const told: unknown[] = [];
-  class Dying {
+  class ExhaustedDelay {
     @OnDeadDelay('test.plain')
     gaveUp({ key, payload }: { key: string | null; payload: unknown }): void {
       told.push([key, payload]);
@@ -205,7 +205,7 @@ it('an @OnDeadDelay hears of what no node could decode, without its payload', as
   const writer = await stage.start({ options: { codec: codecOf('new'), worker: false } });
   const node = await stage.start({
     options: { codec: codecOf('old') },
-    providers: [plainHandler('test.plain', () => {}), Dying],
+    providers: [plainHandler('test.plain', () => {}), ExhaustedDelay],
   });
   const dead = node.next('dead');
   await writer.delays.schedule('test.plain', 1, { after: 0, key: 'k', maxAttempts: 2 });

@@ -40,7 +40,7 @@ const Broken = { '~standard': { version: 1, vendor: 'test', validate } } as cons
 let seen: unknown[];
 const take = ({ payload }: { payload: unknown }): void => void seen.push(payload);
 
-class Dying {
+class ExhaustedDelay {
   @OnDelay('test.dying', { payload: Amount })
   on(): void {}
 
@@ -60,7 +60,7 @@ const node = new OneNode({
     batchHandler('test.batch', takeAll, { batch: 10 }),
     fencedBatchHandler('test.fenced-batch', takeAll, { batch: 10 }),
     plainHandler('test.broken', take, { backoff: { base: '1m' } }),
-    Dying,
+    ExhaustedDelay,
   ],
   options: {
     maxAttempts: ATTEMPTS,

@@ -22,7 +22,7 @@ import {
   same,
   statementsById,
   statementsByKey,
-  statementsOfDying,
+  statementsOfExhausted,
   statementsOfLimits,
   statementsOfOne,
   statementsThatForget,
@@ -81,8 +81,8 @@ it.each(Object.keys(statementsThatForget(BATCH)))('%s reads no more than it may'
   expectLittle(await explain(client, ...statementsThatForget(BATCH)[name]!), BATCH);
 });
 
-it.each(Object.keys(statementsOfDying(BATCH)))('%s uses the primary key', async (name) => {
-  expectById(await explain(client, ...statementsOfDying(BATCH)[name]!), BATCH);
+it.each(Object.keys(statementsOfExhausted(BATCH)))('%s uses the primary key', async (name) => {
+  expectById(await explain(client, ...statementsOfExhausted(BATCH)[name]!), BATCH);
 });
 
 it.each([1, BATCH])('the fence of %d rows uses the primary key', async (count) => {

@@ -99,7 +99,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   'asks-who-waits': {
     about: 'asks each group that waits for its limit, for each delay that runs',
     patches: [patch(LINE, "if (answer === 'its group waits') this.#setAside(group);", '')],
-    tests: ['unit/worker/crowded-groups', 'unit/worker/ready-queue'],
+    tests: ['unit/worker/full-groups', 'unit/worker/ready-queue'],
   },
   'looks-at-all-blocks': {
     about: 'looks at each limit that has no place, for each delay that runs',
@@ -107,15 +107,15 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
       patch(
         'worker/admission.ts',
         'pauseLeftMs: claim.pauseLeftMs }',
-        'pauseLeftMs: Math.min(claim.pauseLeftMs, blocks.leftMs()) }',
+        'pauseLeftMs: Math.min(claim.pauseLeftMs, throttles.leftMs()) }',
       ),
     ],
-    tests: ['unit/worker/crowded-groups'],
+    tests: ['unit/worker/full-groups'],
   },
   'forgets-who-stands-aside': {
     about: 'lets a group stand aside although its limit is over',
     patches: [
-      patch('worker/fair-queue.ts', 'lane.lineOf(name)?.release(group)', 'lane.lineOf(name)'),
+      patch('worker/fair-queue.ts', 'lane.queueOf(name)?.release(group)', 'lane.queueOf(name)'),
     ],
     tests: ['unit/worker/ready-queue'],
   },
@@ -127,7 +127,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   'has-enough-for-a-while': {
     about: 'takes again what comes of a group that had enough, in the same walk',
     patches: [patch('worker/scanner.ts', 'return { butNotOf: [...groups] };', 'return room;')],
-    tests: ['unit/worker/enough'],
+    tests: ['unit/worker/full-names'],
   },
   'passes-by-from-the-middle': {
     about: 'goes on with a pass behind which others were left out meanwhile',

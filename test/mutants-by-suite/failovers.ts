@@ -46,16 +46,16 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     about: 'pauses as long as it would, though another duty works again',
     patches: [
       patch(
-        'tasks/trouble.ts',
+        'tasks/task-health.ts',
         'const woken = [...this.#pausing];',
         'const woken: (() => void)[] = [];',
       ),
     ],
-    tests: ['unit/tasks', 'unit/transactions/begin-rest'],
+    tests: ['unit/tasks', 'unit/transactions/begin-cool-down'],
   },
   'wakes-whom-nothing-held': {
     about: 'ends all pauses each time that something works',
-    patches: [patch('tasks/trouble.ts', 'if (!this.#failing) return;', '')],
+    patches: [patch('tasks/task-health.ts', 'if (!this.#failing) return;', '')],
     tests: ['unit/tasks'],
   },
   'claims-pause-alone': {

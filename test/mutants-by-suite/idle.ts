@@ -14,8 +14,8 @@ export const IDLE: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'worker/scanner.ts',
-        "new Trouble(events, 'sweep'), idle)",
-        "new Trouble(events, 'sweep'))",
+        "new TaskHealth(events, 'sweep'), idle)",
+        "new TaskHealth(events, 'sweep'))",
       ),
     ],
     tests,

@@ -34,7 +34,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
         'quietMs > 0 ? this.#deadlines.set(',
       ),
     ],
-    tests: ['integration/engine/lingering'],
+    tests: ['integration/engine/overrunning'],
   },
   'overtakes-who-waits': {
     about: 'gives the one place of a name to a claim, while others wait for it',
@@ -152,7 +152,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'api/events.ts',
-        'unheard(Reflect.apply(listener, this, args));',
+        'ignoreRejection(Reflect.apply(listener, this, args));',
         'Reflect.apply(listener, this, args);',
       ),
     ],
@@ -190,8 +190,8 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'worker/limits.ts',
-        'this.#freed.size < BLOCKS_MAX) this.#freed.add(key);',
-        "this.#freed.size < BLOCKS_MAX) this.#freed.add(key).add(groupText('test.limited', 'g'));",
+        'this.#freed.size < THROTTLES_MAX) this.#freed.add(key);',
+        "this.#freed.size < THROTTLES_MAX) this.#freed.add(key).add(groupText('test.limited', 'g'));",
       ),
     ],
     tests: ['unit/worker/throttles'],

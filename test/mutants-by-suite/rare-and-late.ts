@@ -86,7 +86,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   'deaths-are-tried-at-one-pace': {
     about: 'pauses before a dying delay is claimed again do not grow',
     patches: [patch('worker/dead-letters.ts', 'tries: dying.tries + 1 }', 'tries: dying.tries }')],
-    tests: ['unit/worker/dying-delays'],
+    tests: ['unit/worker/exhausted-delays'],
   },
   'listeners-never-forget-failures': {
     about: 'a connection that ends once in a while is made anew after a long pause',

@@ -8,8 +8,8 @@ const JOIN = 'join-transactions.ts';
 /** A transaction in which the library is called does not see to it. */
 const ONLY_AT_THE_START = patch(
   AFTER_COMMIT,
-  "    this.#subscribe();\n    // The server's word",
-  "    // The server's word",
+  '    this.#subscribe();\n    // The server reports an end',
+  '    // The server reports an end',
 );
 
 /** What others do with a transaction, a DataSource, or a connection that the library has to do with, too. */

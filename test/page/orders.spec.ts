@@ -8,7 +8,7 @@ import { until } from '../support/until.js';
 import { openBrowser, Visitor } from './support/visitor.js';
 
 /** More than the feed tells of. */
-const CROWD = ORDERS_MAX + 2;
+const BACKLOG = ORDERS_MAX + 2;
 
 describe('the page', () => {
   const shop = RunningShop.forAll({ payWithinMs: 1_200_000, rateAfterMs: 1_000 });
@@ -195,8 +195,8 @@ describe('the page', () => {
   it('shows what becomes of the visitor’s own orders while others crowd them out', async () => {
     const no = await visitor.place();
     const sku = await shop.newSku({ stock: 1_000 });
-    await atOnce(CROWD, () => shop.place(sku));
-    await visitor.order(no + CROWD).waitFor();
+    await atOnce(BACKLOG, () => shop.place(sku));
+    await visitor.order(no + BACKLOG).waitFor();
     await shop.act(await idOf(no), 'cancel');
     await visitor.sees(no, /Closed.*cancelled by the buyer/);
     // Those of nobody here make room.

@@ -61,8 +61,8 @@ export const EQUIVALENT: readonly Equivalent[] = [
   },
   {
     file: 'src/delay-queue/worker/limits.ts',
-    was: 'if (this.#isAsking && this.#freed.size < BLOCKS_MAX) this.#freed.add(key);',
-    is: 'if (this.#freed.size < BLOCKS_MAX) this.#freed.add(key);',
+    was: 'if (this.#isAsking && this.#freed.size < THROTTLES_MAX) this.#freed.add(key);',
+    is: 'if (this.#freed.size < THROTTLES_MAX) this.#freed.add(key);',
     why: 'the set is emptied when a claim is sent, and read only when it is answered',
   },
   {

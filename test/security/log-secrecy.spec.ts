@@ -99,7 +99,7 @@ it('whatever fails, no payload and no password is in a log line, an event or an 
     'started',
     'retrying',
     'dead',
-    'lingering',
+    'overrunning',
     'lost',
     'advice',
   ];

@@ -44,7 +44,7 @@ const OF_THE_PROCESS: LeftOut[] = [
   'growth',
   'held-groups',
   'idle',
-  'lingering',
+  'overrunning',
   'many-names',
   'statement-sizes',
   'trace',

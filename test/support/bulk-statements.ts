@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import {
-  claimDyingSql,
+  claimExhaustedSql,
   claimLimitedSql,
   claimSql,
   forgetPermitsSql,
@@ -90,13 +90,13 @@ const dueIdsOf = (count: number): number[] =>
   each(count, (n) => FUTURE + 1 + n * Math.floor(OVERDUE / count));
 
 /** Of delays that are due, as if they had no attempt left. */
-export function statementsOfDying(count: number): Statements {
+export function statementsOfExhausted(count: number): Statements {
   const [ids, epochs, none] = [dueIdsOf(count), same(count, 0), same(count, 0)];
   const [due, next] = [same(count, '2026-01-01'), same(count, '2086-01-01')];
   const ends = [same(count, 'failed'), same(count, 'NaN'), same(count, 'no'), same(count, -1)];
   return {
-    claimDying: [
-      claimDyingSql(tables, 'ends'),
+    claimExhausted: [
+      claimExhaustedSql(tables, 'ends'),
       [ids, epochs, same(count, 30_000), none, ...by(count), false],
     ],
     buried: [exhaustedSql(tables), [ids, epochs, none, 'no']],

@@ -46,7 +46,7 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   askRerunSql: [LOCK_WAITS],
   cancelSql: [KEPT, LOCK_WAITS, TARGETS, ['first', 'again']],
   cancelWaitingSql: [KEPT],
-  claimDyingSql: [KEPT],
+  claimExhaustedSql: [KEPT],
   claimLimitedSql: [KEPT],
   claimSql: [KEPT],
   completeOneSql: [KEPT],

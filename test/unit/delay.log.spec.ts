@@ -93,8 +93,8 @@ it.each<[keyof DelayEventMap, of: object, line: string]>([
   ['dead', { ...ENDED, key: null }, 'order.close #7 is a dead letter after 3 attempts: Error: no'],
   ['lost', OF, 'order.close #7 (42) lost its lease; the result of its attempt was ignored'],
   [
-    'lingering',
-    { ...OF, lingering: 2 },
+    'overrunning',
+    { ...OF, overrunning: 2 },
     'order.close #7 (42) is over but its handler still runs (2 of this name)',
   ],
   [

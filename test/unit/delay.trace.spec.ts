@@ -44,7 +44,7 @@ it.each<[keyof DelayEventMap, step: string]>([
   ['aborted', 'aborted by a cancel, no attempt spent'],
   ['superseded', 'moved on, its handler scheduled it again'],
   ['lost', 'lease lost, attempt 3 of 10 is ignored'],
-  ['lingering', 'timed out, attempt 3 of 10 still runs'],
+  ['overrunning', 'timed out, attempt 3 of 10 still runs'],
 ])('%s is a step of its own, of what is followed', (event, step) => {
   traceOf('a:k');
   for (const key of ['other', 'k']) {

@@ -107,7 +107,9 @@ describe('listeners of the end', () => {
     expect(told).toHaveLength(2);
     expect(logged).toEqual(
       ['thrown', 'rejected'].map((text) =>
-        expect.stringContaining(`has ended failed: Error: ${text}`),
+        expect.stringContaining(
+          `a listener failed after its transaction had ended: Error: ${text}`,
+        ),
       ),
     );
   });

@@ -16,12 +16,12 @@ const TAKEN: readonly { word: RegExp; instead: string; allowed?: RegExp }[] = [
   { word: /suspects?/, instead: 'stalled' },
   { word: /hungry/, instead: 'room' },
   // `Duty` is public, and its values are labels of metrics.
-  { word: /bury|buried|burial/, instead: 'dead letter', allowed: /^tasks\/trouble\.ts$/ },
+  { word: /bury|buried|burial/, instead: 'dead letter', allowed: /^tasks\/task-health\.ts$/ },
   { word: /settle[sd]?|settling/, instead: 'retry, write, decide, end' },
 ];
 
 /** Of a promise; and the public word for what a dead letter's statement does. */
-const ORDINARY = /allSettled|PromiseSettledResult|Trouble\(events, 'bury'\)/g;
+const ORDINARY = /allSettled|PromiseSettledResult|TaskHealth\(events, 'bury'\)/g;
 
 const files = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' }).filter((file) =>
   file.endsWith('.ts'),

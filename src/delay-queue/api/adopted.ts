@@ -7,7 +7,7 @@ const THENABLES_MAX = 100;
 const OWN = ['then', 'catch', 'finally', 'constructor'] as const;
 
 /**
- * Adopts the result of a user's function. A thenable may lack `catch` and `finally`, settle twice,
+ * Adopts the result of a user's function. A thenable may lack `catch` and `finally`, answer twice,
  * throw, or resolve to itself; what this returns is an ordinary promise, or none.
  * @returns what is not a promise, unchanged; otherwise a native promise with the same outcome
  * @throws what a getter or proxy throws when `then` is read
@@ -25,7 +25,7 @@ export function adopted<Answer>(answer: Answer): Awaited<Answer> | Promise<Await
  * For a user's result that may have no reader: an unhandled rejection would end the process.
  * @returns the same result
  */
-export function unheard<Answer>(answer: Answer): Answer {
+export function ignoreRejection<Answer>(answer: Answer): Answer {
   try {
     const adoptedAnswer = adopted(answer);
     if (adoptedAnswer instanceof Promise) void adoptedAnswer.catch(() => {});
@@ -95,7 +95,7 @@ function goOn(value: unknown, { resolve, reject }: Deciding, depth: number): voi
 /** Calls an observer, such as the application's logger. What it throws or rejects is dropped. */
 export function quietly(watch: () => unknown): void {
   try {
-    unheard(watch());
+    ignoreRejection(watch());
   } catch {
     // The observed work goes on.
   }

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { isProxy } from 'node:util/types';
 
-/** Enough for the first lines of any message, and small enough for a row. */
+/** FullNames for the first lines of any message, and small enough for a row. */
 const ERROR_BYTES_MAX = 4_096;
 
 const ELLIPSIS = '…';

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
-import { unheard } from './adopted.js';
+import { ignoreRejection } from './adopted.js';
 
 /** Fields of all events about an attempt. Never the payload. */
 export interface AttemptEvent {
@@ -70,8 +70,8 @@ export interface DelayEventMap {
   superseded: [AttemptEndEvent];
   /** The lease was lost. The result of the handler was ignored. */
   lost: [AttemptEvent];
-  /** The attempt is over, but its handler still runs; `lingering` handlers of the name do so. */
-  lingering: [AttemptEvent & { lingering: number }];
+  /** The attempt is over, but its handler still runs; `overrunning` handlers of the name do so. */
+  overrunning: [AttemptEvent & { overrunning: number }];
   /**
    * At start, this node removed a recurring delay whose `@RepeatDelay` is not in its code. It
    * returns when a node starts whose code has it.
@@ -134,7 +134,7 @@ export class DelayEvents extends (EventEmitter as new () => DelayEmitter) {
     if (!this.isHeard(event)) return false;
     for (const listener of this.rawListeners(event)) {
       try {
-        unheard(Reflect.apply(listener, this, args));
+        ignoreRejection(Reflect.apply(listener, this, args));
       } catch {
         // Other listeners still receive the event.
       }

@@ -1,4 +1,4 @@
-import { unheard } from '../api/adopted.js';
+import { ignoreRejection } from '../api/adopted.js';
 import type { ScheduleItem } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import { blamedOn, readable } from '../config/blame.js';
@@ -68,7 +68,7 @@ export function newDelayOf(
   const stored = payloads.stored(draft.payload, draft);
   if (!(stored instanceof Promise)) return { ...draft, payload: stored };
   // Another argument may be refused before this is awaited; its own error is dropped then.
-  return unheard(stored.then((text) => ({ ...draft, payload: text })));
+  return ignoreRejection(stored.then((text) => ({ ...draft, payload: text })));
 }
 
 /**
@@ -124,7 +124,7 @@ function storedAll(
         blamedOn(item, () => take(index, text));
         return storedAll(drafts, payloads, index + 1, size);
       };
-      return unheard(rest());
+      return ignoreRejection(rest());
     }
     blamedOn(item, () => take(index, stored));
   }

@@ -4,7 +4,7 @@ import {
   DelayShutdownError,
   DelayUnavailableError,
 } from '../api/errors.js';
-import { explained, isRefusal, metSomebody } from '../database/driver-errors.js';
+import { explained, isRefusal, lockedOrTaken } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import type { BatchAnswer, BatchStore, Move, NameAndKey } from '../store/batch.store.js';
 import type { DelayStore } from '../store/delay.store.js';
@@ -134,10 +134,10 @@ export class Coalescer<Call, Answer> {
 
   /** Holds a slot until the statement ends or takes too long. */
   async #inPlace(statement: Promise<void>): Promise<void> {
-    let hasPlace = true;
+    let hasSlot = true;
     const leave = (): void => {
-      if (!hasPlace) return;
-      hasPlace = false;
+      if (!hasSlot) return;
+      hasSlot = false;
       this.#statements -= 1;
       if (this.#gathered.length > 0) this.#sendSoon();
     };
@@ -183,7 +183,7 @@ export class Coalescer<Call, Answer> {
       const middle = Math.ceil(batch.length / 2);
       await this.#together(batch.slice(0, middle));
       await this.#together(batch.slice(middle));
-    } else if (metSomebody(error)) void this.#alone(first!);
+    } else if (lockedOrTaken(error)) void this.#alone(first!);
     else first?.reject(error);
   }
 

@@ -14,7 +14,7 @@ import {
   checkText,
 } from '../config/names.js';
 import type { Pausable } from '../store/limit.store.js';
-import type { EndedPlace, Page, TopGroups } from '../store/selection.store.js';
+import type { EndedPosition, Page, TopGroups } from '../store/selection.store.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 
 const STATES: readonly LiveState[] = ['scheduled', 'running', 'retrying', 'dead'];
@@ -90,25 +90,25 @@ function parsed<Filter>(parsers: Parsers<Filter>, filter: unknown, mayBeEmpty: b
 }
 
 /** Where a page of a story begins. Without `behind`: at the newest line of the history. */
-export type StoryPlace =
-  { among: 'live'; behindId: number } | { among: 'ended'; behind: EndedPlace | undefined };
+export type StoryPosition =
+  { among: 'live'; behindId: number } | { among: 'ended'; behind: EndedPosition | undefined };
 
 const PLACE = /^(?:live (\d{1,16})|ended (-?\d{1,16}) (\d{1,16}) (\d{1,16}))$/;
 
 /** @throws DelayInvalidError naming the field */
 export function storyPageOf(
   options: unknown,
-  begins: StoryPlace,
-): { limit: number; place: StoryPlace } {
+  begins: StoryPosition,
+): { limit: number; position: StoryPosition } {
   const names = ['limit', 'after', 'manager'];
   const { limit = PAGE_DEFAULT, after } = checkKnownOptions(options, 'options', names);
   return {
     limit: checkInteger(limit, 'limit', 1, PAGE_MAX),
-    place: after === undefined ? begins : placeOf(after, begins),
+    position: after === undefined ? begins : placeOf(after, begins),
   };
 }
 
-function placeOf(after: unknown, begins: StoryPlace): StoryPlace {
+function placeOf(after: unknown, begins: StoryPosition): StoryPosition {
   const found = typeof after === 'string' ? PLACE.exec(after) : null;
   // A story of ended delays has no page that begins among live ones.
   if (found === null || (begins.among === 'ended' && found[1] !== undefined)) {
@@ -120,9 +120,9 @@ function placeOf(after: unknown, begins: StoryPlace): StoryPlace {
 }
 
 /** The place as a text, which the caller passes back. */
-export function nextOf(place: StoryPlace): string {
+export function nextOf(place: StoryPosition): string {
   if (place.among === 'live') return `live ${place.behindId}`;
-  const { endedUs, id, epoch } = place.behind as EndedPlace;
+  const { endedUs, id, epoch } = place.behind as EndedPosition;
   return `ended ${endedUs} ${id} ${epoch}`;
 }
 

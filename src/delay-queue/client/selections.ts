@@ -21,14 +21,14 @@ import type { ManyWrites } from './bulk-writes.js';
 import { cancellingMatchingOf, type Cancels } from './cancels.js';
 import type { Pausing } from './pauses.js';
 import { answerOf, infoOf, listedOf, recordOf, statsOf, translatable } from './results.js';
-import { changeOptionsOf, filterOf, nextOf, type StoryPlace } from './selection-arguments.js';
+import { changeOptionsOf, filterOf, nextOf, type StoryPosition } from './selection-arguments.js';
 
 /** Most delays in one statement. A call outside of a transaction commits after each page. */
 const PAGE = 1_000;
 
 interface StoryPage {
   limit: number;
-  place: StoryPlace;
+  position: StoryPosition;
 }
 
 /** Reads and changes delays that match a filter. */
@@ -89,12 +89,12 @@ export class Matching {
 
   /** A delay that ends between two reads or pages may appear twice. It is never missed. */
   async story(filter: AnyRowFilter, page: StoryPage, options: InTransaction): Promise<KeyStory> {
-    const { limit, place } = page;
+    const { limit, position } = page;
     const { runner, inOrder } = this.transactions.of(options, 'read');
     const reading = inOrder('all', async () => {
       const live =
-        place.among === 'live'
-          ? await this.#live(runner, filter, { ...place, limit: limit + 1 })
+        position.among === 'live'
+          ? await this.#live(runner, filter, { ...position, limit: limit + 1 })
           : [];
       if (live.length > limit) {
         const behindId = Number(live[limit - 1]?.id);
@@ -104,7 +104,7 @@ export class Matching {
           next: nextOf({ among: 'live', behindId }),
         };
       }
-      const rest: StoryPage = { limit: limit - live.length, place };
+      const rest: StoryPage = { limit: limit - live.length, position };
       return { rows: live, ...(await this.#endedAfter(runner, filter, rest, live)) };
     });
     const { rows, ...ended } = await translatable(reading, () => textsOf(filter));
@@ -115,10 +115,10 @@ export class Matching {
   async #endedAfter(
     runner: Runner,
     filter: AnyRowFilter,
-    { limit, place }: StoryPage,
+    { limit, position }: StoryPage,
     live: readonly FoundRow[],
   ): Promise<HistoryPage> {
-    if (limit > 0) return await this.#ended(runner, filter, { limit, place });
+    if (limit > 0) return await this.#ended(runner, filter, { limit, position });
     const { rows } = await this.#selection.ended(runner, filter, { behind: undefined, limit: 1 });
     if (rows.length === 0) return { history: [], next: null };
     return { history: [], next: nextOf({ among: 'live', behindId: Number(live.at(-1)?.id) }) };
@@ -128,9 +128,9 @@ export class Matching {
   async #ended(
     runner: Runner,
     filter: EndedFilter,
-    { limit, place }: StoryPage,
+    { limit, position }: StoryPage,
   ): Promise<HistoryPage> {
-    const behind = place.among === 'ended' ? place.behind : undefined;
+    const behind = position.among === 'ended' ? position.behind : undefined;
     const { rows, places } = await this.#selection.ended(runner, filter, {
       behind,
       limit: limit + 1,

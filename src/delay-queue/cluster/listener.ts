@@ -7,7 +7,7 @@ import { farewellSql, presenceSql } from '../store/sql/fragments/presence.js';
 import { retryPauseMs } from '../tasks/growing-pause.js';
 import type { Idle } from '../tasks/recurring-task.js';
 import { LATE, Signal, within } from '../tasks/signal.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import { type Hint, parseHint } from './hint.js';
 import { END_WITHIN_MS, type Hearing, hears, listen, unlisten } from './session-probe.js';
 
@@ -33,10 +33,10 @@ export class HintListener {
   /** Hints of other nodes; also `nodes` after a gap, in which hints may have been lost. */
   readonly hints = new Signal<Hint>();
   /** Whether LISTEN works, if the start could not find out. */
-  readonly learnt = new Signal<Hearing>();
+  readonly hearingKnown = new Signal<Hearing>();
   /** The lock that shows other nodes that this process lives. Without it, attempts are orphaned. */
   readonly processLock = { number: randomBytes(8).readBigInt64BE().toString(), isHeld: false };
-  readonly #trouble: Trouble;
+  readonly #health: TaskHealth;
   #client: Client | undefined;
   #lose: (error: unknown) => void = () => {};
   #isAsking = false;
@@ -58,7 +58,7 @@ export class HintListener {
     events: DelayEvents,
     private readonly idle: Pick<Idle, 'isOn' | 'over'>,
   ) {
-    this.#trouble = new Trouble(events, 'listen');
+    this.#health = new TaskHealth(events, 'listen');
   }
 
   /** @returns whether LISTEN works; behind a pooler in transaction mode it does not */
@@ -79,7 +79,7 @@ export class HintListener {
 
   async #learnAgain(): Promise<void> {
     await this.#learn();
-    this.learnt.tell(this.#hearing);
+    this.hearingKnown.emit(this.#hearing);
   }
 
   /** While that is unknown, the connection is still reopened when it breaks. */
@@ -203,7 +203,7 @@ export class HintListener {
     this.#client = client;
     this.#lose = lose;
     this.#failures = 0;
-    this.#trouble.worked();
+    this.#health.worked();
     if (this.#stopped) await this.stop();
   }
 
@@ -233,9 +233,9 @@ export class HintListener {
     // A sleeping server ends its sessions, and a new one would wake it.
     if (this.idle.isOn) return void this.idle.over.next.then(() => this.#connectAgain());
     this.#failures += 1;
-    this.#trouble.failed(error);
+    this.#health.failed(error);
     this.#reconnect = setTimeout(() => this.#connectAgain(), retryPauseMs(this.#failures));
-    this.#wakeOff = this.#trouble.whenAnotherWorks(() => this.#connectAgain());
+    this.#wakeOff = this.#health.whenAnotherWorks(() => this.#connectAgain());
   }
 
   #connectAgain(): void {
@@ -247,11 +247,11 @@ export class HintListener {
   async #connectedAgain(): Promise<void> {
     if (this.#client === undefined) return;
     if (this.#hearing === 'unknown') await this.#learnAgain();
-    this.hints.tell({ kind: 'nodes' });
+    this.hints.emit({ kind: 'nodes' });
   }
 
   #heard(text: string): void {
     const hint = parseHint(text);
-    if (hint) this.hints.tell(hint);
+    if (hint) this.hints.emit(hint);
   }
 }

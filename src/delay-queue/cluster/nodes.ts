@@ -39,7 +39,7 @@ export class Nodes {
     this.#shares = shares;
     this.#rankOf = ranksOf(shares);
     this.#leftOut = new Set(shares.leftOut);
-    this.changed.tell();
+    this.changed.emit();
     return true;
   }
 

@@ -1,7 +1,7 @@
 import type { DelayEvents } from '../api/events.js';
 import type { Runner } from '../database/runner.js';
 import { groupText, texts, type Wake } from '../store/rows/delay-rows.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import { encodeAborts, encodeVacant, encodeWakes, nodesHint } from './hint.js';
 
 /** Most queued wakes. The other nodes' loaders find the rest. */
@@ -13,7 +13,7 @@ const QUEUE_MAX = 10_000;
  * on the whole server at its commit (16 clients: 6,721 against 2,649 transactions/s).
  */
 export class Notifier {
-  readonly #trouble: Trouble;
+  readonly #health: TaskHealth;
   #wakes: Wake[] = [];
   #passed: Wake[] = [];
   /** By text, so that each is sent once. */
@@ -25,7 +25,7 @@ export class Notifier {
     private readonly channel: string,
     events: DelayEvents,
   ) {
-    this.#trouble = new Trouble(events, 'hint');
+    this.#health = new TaskHealth(events, 'hint');
   }
 
   send(wake: Wake): void {
@@ -83,9 +83,9 @@ export class Notifier {
         'SELECT pg_catalog.pg_notify($1::text, hint) FROM pg_catalog.unnest($2::text[]) AS hint',
         [this.channel, texts(hints)],
       );
-      this.#trouble.worked();
+      this.#health.worked();
     } catch (error) {
-      this.#trouble.failed(error);
+      this.#health.failed(error);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { unheard } from '../api/adopted.js';
+import { ignoreRejection } from '../api/adopted.js';
 import { DelayInvalidError } from '../api/errors.js';
 import type { Duration } from '../api/times.js';
 import { pauseMs } from '../tasks/growing-pause.js';
@@ -106,7 +106,7 @@ export function functionPolicy(
 ): BackoffPolicy {
   return (attempt) => {
     try {
-      return parseDurationMs(unheard(backoff(attempt)), 'backoff');
+      return parseDurationMs(ignoreRejection(backoff(attempt)), 'backoff');
     } catch (error) {
       onFault(error);
       return fallback(attempt);

@@ -4,7 +4,7 @@ import { LATE, within } from '../tasks/signal.js';
 import { readable, shown } from './blame.js';
 import { encodePayload } from './storable-payload.js';
 
-/** A codec or schema that does not settle holds its call no longer than this. */
+/** A codec or schema that does not answer holds its call no longer than this. */
 const ANSWERS_WITHIN_MS = 30_000;
 
 /**
@@ -35,7 +35,7 @@ export interface PayloadOwner {
 }
 
 /**
- * Turns payloads into stored text and back: encryption, compression.
+ * Lane payloads into stored text and back: encryption, compression.
  *
  * `decode` must read everything that `encode` ever wrote, also under older keys. Payloads stored
  * without a codec are read as they are, unless `strict`.

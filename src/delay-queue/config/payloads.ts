@@ -148,7 +148,7 @@ const textOf = (message: unknown): string => {
 function asRefusal(error: unknown): unknown {
   if (!isOf(error, DelayPayloadError)) return error;
   const [first, ...others] = error.issues;
-  if (first === undefined) return new DelayInvalidError('payload', 'does not fit into its schema');
+  if (first === undefined) return new DelayInvalidError('payload', 'does not match its schema');
   const more = others.map(({ path, message }) => `; ${path}: ${message}`).join('');
   return new DelayInvalidError(first.path, first.message + more);
 }
@@ -159,7 +159,7 @@ const PLAIN_BYTES_MAX = 1_048_576;
 /** Reads the payload of an attempt. */
 export type PayloadReader = (text: string, owner: PayloadOwner) => unknown;
 
-/** Turns this application's payloads into stored text, and back. */
+/** Lane this application's payloads into stored text, and back. */
 export class Payloads {
   readonly #schemas = new Map<string, PayloadSchema>();
 

@@ -45,7 +45,7 @@ export class DatabaseClock {
     // Both readings get worse at the same rate, so the worse one stays the worse one.
     const offBy = (of: Sample): number => of.errorMs + (heardAtMs - of.heardAtMs) * DRIFT;
     if (before === undefined || jumped || offBy(sample) <= offBy(before)) this.#best = sample;
-    if (jumped) this.jumped.tell(apartMs);
+    if (jumped) this.jumped.emit(apartMs);
   }
 
   /** Milliseconds since 1970 on the database's clock, now. */

@@ -124,7 +124,7 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /** Whether the statement met a lock that it does not wait for, or a faster statement. */
-export function metSomebody(error: unknown): boolean {
+export function lockedOrTaken(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state === LOCK_NOT_AVAILABLE || state === UNIQUE_VIOLATION;
 }

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { adopted, unheard } from '../api/adopted.js';
+import { adopted, ignoreRejection } from '../api/adopted.js';
 import { describeError } from '../api/error-text.js';
 import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
 import { type DelayEventMap, DelayEvents } from '../api/events.js';
@@ -70,17 +70,17 @@ const ON_DELAY_OPTIONS = Object.keys({
 } satisfies Record<keyof OnDelayBatchOptions, true>);
 
 /**
- * @param place of the `@OnDelay`, for the message
+ * @param location of the `@OnDelay`, for the message
  * @param onBackoffFault receives the failure of a backoff function, or of its result
- * @throws DelayConfigError naming the place and the option
+ * @throws DelayConfigError naming the location and the option
  */
 export function handlerSettings(
   { name, options }: OnDelayMetadata,
-  place: string,
+  location: string,
   defaults: ResolvedOptions,
   onBackoffFault: (error: unknown) => void,
 ): HandlerSettings {
-  return atStart(place, () => {
+  return atStart(location, () => {
     const given = checkKnownOptions(options, 'options', ON_DELAY_OPTIONS);
     const { concurrency, timeout, maxAttempts, backoff, transactional, batch } = given;
     const { global: all, perGroup, around, enhancers, payload } = given;
@@ -177,16 +177,16 @@ export class HandlerExplorer {
     const className = prototype.constructor?.name ?? String(wrapper.name);
     checkDecorated(prototype, className);
     for (const methodName of this.scanner.getAllMethodNames(prototype)) {
-      const place = `${className}.${methodName}`;
+      const location = `${className}.${methodName}`;
       const backoffFails = this.onceAdvised(
-        (error) => `${place}: its backoff fails, so the module's is used: ${error}`,
+        (error) => `${location}: its backoff fails, so the module's is used: ${error}`,
       );
-      const found: FoundMethod = { wrapper, instance, methodName, place };
+      const found: FoundMethod = { wrapper, instance, methodName, place: location };
       for (const metadata of onDelayMetadata(prototype, methodName)) {
-        const settings = handlerSettings(metadata, place, this.options, backoffFails);
+        const settings = handlerSettings(metadata, location, this.options, backoffFails);
         this.registry.add({
           ...settings,
-          place: wrapper.host ? `${place} (${wrapper.host.name})` : place,
+          location: wrapper.host ? `${location} (${wrapper.host.name})` : location,
           invoke: this.invoker.of(found, settings.enhancers),
         });
       }
@@ -194,39 +194,39 @@ export class HandlerExplorer {
         // A refusing guard would postpone the dead letter forever.
         const invoke = this.invoker.of(found, false);
         later.push(() => {
-          const checked = atStart(place, () => checkName(name));
+          const checked = atStart(location, () => checkName(name));
           const readPayload = this.options.payloads.lenientReaderOf(checked);
-          this.registry.addOnDead(checked, { place, readPayload, invoke });
+          this.registry.addOnDead(checked, { location, readPayload, invoke });
         });
       }
-      this.declare(prototype, methodName, place, later);
+      this.declare(prototype, methodName, location, later);
       for (const event of eventsOf(prototype, methodName)) {
-        if (!isStatic(wrapper)) throw new DelayConfigError(`${place}: ${NO_INSTANCE}`);
-        this.listen(event, instance, methodName, place);
+        if (!isStatic(wrapper)) throw new DelayConfigError(`${location}: ${NO_INSTANCE}`);
+        this.listen(event, instance, methodName, location);
       }
     }
   }
 
   /** Synchronous refusals come in source order. */
-  private declare(prototype: object, methodName: string, place: string, later: Later[]): void {
+  private declare(prototype: object, methodName: string, location: string, later: Later[]): void {
     const handled = onDelayMetadata(prototype, methodName).map(({ name }) => name);
     for (const { name, options } of repeatDelayMetadata(prototype, methodName)) {
       const { payloads } = this.options;
-      const declaration = atStart(place, () => declarationOf(name, options, payloads));
+      const declaration = atStart(location, () => declarationOf(name, options, payloads));
       if (!handled.includes(name)) {
         throw new DelayConfigError(
-          `${place}: @RepeatDelay('${String(name)}') needs an @OnDelay of that name on the same method`,
+          `${location}: @RepeatDelay('${String(name)}') needs an @OnDelay of that name on the same method`,
         );
       }
       if (!(declaration instanceof Promise)) {
-        this.registry.declare(declaration, place);
+        this.registry.declare(declaration, location);
         continue;
       }
       // A rejection before it is awaited must fail the start, not end the process.
-      void unheard(declaration);
+      void ignoreRejection(declaration);
       later.push(async () => {
         const answer = await outcomeOf(declaration);
-        this.registry.declare(atStart(place, answer), place);
+        this.registry.declare(atStart(location, answer), location);
       });
     }
   }
@@ -236,9 +236,9 @@ export class HandlerExplorer {
     event: keyof DelayEventMap,
     instance: object,
     methodName: string,
-    place: string,
+    location: string,
   ): void {
-    const advise = this.onceAdvised((error) => `${place}: its @OnDelayEvent fails: ${error}`);
+    const advise = this.onceAdvised((error) => `${location}: its @OnDelayEvent fails: ${error}`);
     const call = async (args: unknown[]): Promise<void> => {
       await adopted<unknown>(Reflect.get(instance, methodName).call(instance, ...args));
     };

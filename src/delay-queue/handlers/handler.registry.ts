@@ -102,7 +102,7 @@ export interface Handler {
   /** Undefined if the handler receives what is stored. */
   readonly readPayload: PayloadReader | undefined;
   /** For messages: `OrderTimers.close (OrdersModule)`. */
-  readonly place: string;
+  readonly location: string;
   /**
    * Runs the method. Throws or rejects with the method's error.
    * @param work a list for a batch handler
@@ -115,7 +115,7 @@ export interface Handler {
 /** A method with `@OnDeadDelay`. */
 export interface DeadHandler {
   /** For messages. */
-  readonly place: string;
+  readonly location: string;
   readonly readPayload: PayloadReader | undefined;
   invoke(delay: Delay, ctx: DeadDelayContext): unknown;
 }
@@ -127,14 +127,14 @@ const DECLARATIONS_MAX = 1_000;
 @Injectable()
 export class HandlerRegistry {
   private readonly handlers = new Map<string, Handler>();
-  private readonly declared = new Map<string, { declaration: Declaration; place: string }>();
+  private readonly declared = new Map<string, { declaration: Declaration; location: string }>();
 
   /** @throws DelayConfigError naming both places if the name already has a handler */
   add(handler: Handler): void {
     const other = this.handlers.get(handler.name);
     if (other !== undefined) {
       throw new DelayConfigError(
-        `two handlers for the delay ${handler.name}: ${other.place} and ${handler.place}`,
+        `two handlers for the delay ${handler.name}: ${other.location} and ${handler.location}`,
       );
     }
     this.handlers.set(handler.name, handler);
@@ -148,12 +148,12 @@ export class HandlerRegistry {
     const handler = this.handlers.get(name);
     if (handler === undefined) {
       throw new DelayConfigError(
-        `${onDead.place}: @OnDeadDelay is for ${name}, which has no @OnDelay in this application`,
+        `${onDead.location}: @OnDeadDelay is for ${name}, which has no @OnDelay in this application`,
       );
     }
     if (handler.onDead !== undefined) {
       throw new DelayConfigError(
-        `two methods with @OnDeadDelay for ${name}: ${handler.onDead.place} and ${onDead.place}`,
+        `two methods with @OnDeadDelay for ${name}: ${handler.onDead.location} and ${onDead.location}`,
       );
     }
     this.handlers.set(name, { ...handler, onDead });
@@ -163,18 +163,20 @@ export class HandlerRegistry {
    * Declares a recurring delay.
    * @throws DelayConfigError naming both places if that name already has one with this key
    */
-  declare(declaration: Declaration, place: string): void {
+  declare(declaration: Declaration, location: string): void {
     const { name, key } = declaration;
     const other = this.declared.get(`${name} ${key}`);
     if (other !== undefined) {
       throw new DelayConfigError(
-        `two @RepeatDelay of ${name} with the key ${key}: ${other.place} and ${place}; give each its own key`,
+        `two @RepeatDelay of ${name} with the key ${key}: ${other.location} and ${location}; give each its own key`,
       );
     }
     if (this.declared.size === DECLARATIONS_MAX) {
-      throw new DelayConfigError(`${place}: there are more than ${DECLARATIONS_MAX} @RepeatDelay`);
+      throw new DelayConfigError(
+        `${location}: there are more than ${DECLARATIONS_MAX} @RepeatDelay`,
+      );
     }
-    this.declared.set(`${name} ${key}`, { declaration, place });
+    this.declared.set(`${name} ${key}`, { declaration, location });
   }
 
   get(name: string): Handler | undefined {

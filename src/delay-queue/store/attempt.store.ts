@@ -7,8 +7,8 @@ import {
   type AsText,
   type ClaimAnswer,
   claimedOf,
-  type DyingAnswer,
-  dyingOf,
+  type OnDeadAnswer,
+  onDeadRowOf,
   type ExhaustedAnswer,
   exhaustedOf,
   type FenceAnswer,
@@ -30,7 +30,7 @@ import {
   type ClaimedRow,
   type ClaimRequest,
   type Completion,
-  type DyingRow,
+  type OnDeadRow,
   type ExhaustedRow,
   type FenceRow,
   LastClaim,
@@ -65,7 +65,7 @@ import {
   setAsideSql,
   takeAbortsSql,
 } from './sql/attempts.sql.js';
-import { claimDyingSql, claimSql } from './sql/claim.sql.js';
+import { claimExhaustedSql, claimSql } from './sql/claim.sql.js';
 import { NO_LINE, recurSql } from './sql/recurrences.sql.js';
 
 type FencedAnswer = AsText<'id' | 'epoch'>;
@@ -97,7 +97,7 @@ export class AttemptStore {
       retryUnlogged: retrySql(tables, 'ends'),
       recurUnlogged: recurSql(tables, 'nothing'),
       claim: claimSql(tables, kept),
-      claimDying: claimDyingSql(tables, kept),
+      claimExhausted: claimExhaustedSql(tables, kept),
       lookAt: lookAtSql(tables),
       askAborts: askAbortsSql(tables),
       takeAborts: takeAbortsSql(tables),
@@ -123,10 +123,10 @@ export class AttemptStore {
    * Claims a row that will become a dead letter, without counting an attempt.
    * @param isHeld whether this node holds the lease; if not, the row is due with no attempt left
    */
-  async claimDying(request: ClaimRequest, isHeld: boolean): Promise<DyingRow | undefined> {
+  async claimExhausted(request: ClaimRequest, isHeld: boolean): Promise<OnDeadRow | undefined> {
     const parameters = [...this.#claiming([request]), isHeld];
-    const [row] = await this.runner.query<DyingAnswer>(this.#sql.claimDying, parameters);
-    return row && dyingOf(row);
+    const [row] = await this.runner.query<OnDeadAnswer>(this.#sql.claimExhausted, parameters);
+    return row && onDeadRowOf(row);
   }
 
   #claiming(requests: readonly ClaimRequest[]): string[] {

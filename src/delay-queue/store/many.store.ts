@@ -274,7 +274,7 @@ export class RerunStore {
   }
 
   /**
-   * Turns the stored call into the delay of its key. @returns undefined while the key runs or
+   * Lane the stored call into the delay of its key. @returns undefined while the key runs or
    * another call writes to it; null when a newer delay waits
    */
   async place(runner: Runner, { name, key }: Rerun): Promise<RerunPlaced | null | undefined> {

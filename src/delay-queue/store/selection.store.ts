@@ -42,7 +42,7 @@ export interface Page {
 }
 
 /** The position of a history row: its end in microseconds since 1970, and its delay. */
-export interface EndedPlace {
+export interface EndedPosition {
   endedUs: number;
   id: number;
   epoch: number;
@@ -94,8 +94,8 @@ export class SelectionStore {
   async ended(
     runner: Runner,
     filter: EndedFilter,
-    { behind, limit }: { behind: EndedPlace | undefined; limit: number },
-  ): Promise<{ rows: HistoryRow[]; places: EndedPlace[] }> {
+    { behind, limit }: { behind: EndedPosition | undefined; limit: number },
+  ): Promise<{ rows: HistoryRow[]; places: EndedPosition[] }> {
     const { sql, parameters } = this.#ofAnyName('history', filter, matchingEnded(filter, 5));
     const from =
       behind === undefined

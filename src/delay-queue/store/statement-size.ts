@@ -1,5 +1,5 @@
 import { isLasting, isTooLarge, isTooMuch, sqlStateOf } from '../database/driver-errors.js';
-import type { Trouble } from '../tasks/trouble.js';
+import type { TaskHealth } from '../tasks/task-health.js';
 
 /** A slower statement is followed by smaller ones, well before the limit of 10 s ends it. */
 const SLOW_MS = 5_000;
@@ -79,7 +79,7 @@ export class StatementSize {
 /**
  * Runs a statement for all items, as many at a time as `size` allows. A part that is too large, or
  * holds an item that is refused for good, is repeated in halves at once. An item that fails alone
- * is left out, and `trouble` is notified.
+ * is left out, and the failure is reported.
  *
  * @throws errors that do not depend on the number of items, and the error of a connection that
  * ended although it had only one item
@@ -88,7 +88,7 @@ export async function inParts<Item>(
   items: readonly Item[],
   size: StatementSize,
   statement: (items: readonly Item[]) => Promise<void>,
-  trouble: Pick<Trouble, 'failed'>,
+  health: Pick<TaskHealth, 'failed'>,
 ): Promise<void> {
   for (let from = 0; from < items.length;) {
     const part = items.slice(from, from + size.now);
@@ -100,7 +100,7 @@ export async function inParts<Item>(
       if (part.length > 1) size.failed(part.length);
       else {
         if (sqlStateOf(error) === undefined) throw error;
-        trouble.failed(error);
+        health.failed(error);
         from += 1;
       }
     }

@@ -1,10 +1,10 @@
 import { retryPauseMs } from './growing-pause.js';
-import { Moment } from './signal.js';
-import type { Trouble } from './trouble.js';
+import { Condition } from './signal.js';
+import type { TaskHealth } from './task-health.js';
 
 /** Whether this node, with nothing to do, leaves the database alone. Recurring tasks wait then. */
 export class Idle {
-  readonly over = new Moment();
+  readonly over = new Condition();
   #isOn = false;
   #disturbedAtMs = performance.now();
 
@@ -27,7 +27,7 @@ export class Idle {
   end(): void {
     if (!this.#isOn) return;
     this.#isOn = false;
-    this.over.happens();
+    this.over.notify();
   }
 
   /** New work is there or expected: the database is polled as usual for a while. */
@@ -55,7 +55,7 @@ export class RecurringTask {
    */
   constructor(
     private readonly run: () => Promise<number>,
-    private readonly trouble: Pick<Trouble, 'failed' | 'worked' | 'whenAnotherWorks'>,
+    private readonly health: Pick<TaskHealth, 'failed' | 'worked' | 'whenAnotherWorks'>,
     private readonly idle?: Pick<Idle, 'isOn' | 'over'>,
   ) {}
 
@@ -103,12 +103,12 @@ export class RecurringTask {
     try {
       const pauseMs = await this.run();
       this.#failures = 0;
-      this.trouble.worked();
+      this.health.worked();
       return pauseMs;
     } catch (error) {
       this.#failures += 1;
-      this.trouble.failed(error);
-      if (!this.#stopped) this.#wakeOff = this.trouble.whenAnotherWorks(() => this.runNow());
+      this.health.failed(error);
+      if (!this.#stopped) this.#wakeOff = this.health.whenAnotherWorks(() => this.runNow());
       return retryPauseMs(this.#failures);
     }
   }

@@ -9,13 +9,13 @@ export class Signal<Told = void> {
     this.#listeners.push(listener);
   }
 
-  tell(told: Told): void {
+  emit(told: Told): void {
     for (const listener of this.#listeners) listener(told);
   }
 }
 
 /** An event that repeats and that any number of callers may await. */
-export class Moment {
+export class Condition {
   #next: Promise<void> | undefined;
   #resolve: () => void = () => {};
 
@@ -26,7 +26,7 @@ export class Moment {
     return this.#next;
   }
 
-  happens(): void {
+  notify(): void {
     this.#next = undefined;
     this.#resolve();
   }

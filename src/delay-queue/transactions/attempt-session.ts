@@ -10,7 +10,7 @@ import type { Runner, SessionRunner } from '../database/runner.js';
 import { SessionWatch } from '../database/session-watch.js';
 import { endSessionSql, transactionNowSql } from '../store/sql/attempts.sql.js';
 import { retryPauseMs } from '../tasks/growing-pause.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import { clientSending, committed, isInTransaction, wasEnded } from './handlers-client.js';
 import type { TransactionGuard } from './transaction-guard.js';
 
@@ -280,24 +280,24 @@ export class AttemptSession {
  * failure in a row. Otherwise due delays would be claimed and given back as fast as the database
  * refuses.
  */
-export class BeginRest {
-  readonly #trouble: Trouble;
+export class BeginCoolDown {
+  readonly #health: TaskHealth;
   #failures = 0;
   #restUntilMs = -Infinity;
 
   constructor(events: DelayEvents) {
-    this.#trouble = new Trouble(events, 'begin');
+    this.#health = new TaskHealth(events, 'begin');
   }
 
   worked(): void {
     this.#failures = 0;
     this.#restUntilMs = -Infinity;
-    this.#trouble.worked();
+    this.#health.worked();
   }
 
   /** Calls `wake` once, when another task works again. @returns a function that cancels that */
   whenAnotherWorks(wake: () => void): () => void {
-    return this.#trouble.whenAnotherWorks(() => {
+    return this.#health.whenAnotherWorks(() => {
       this.#restUntilMs = -Infinity;
       wake();
     });
@@ -309,7 +309,7 @@ export class BeginRest {
    * @returns how long the call cools down, in milliseconds
    */
   failed(error: unknown, nowMs: number): number {
-    this.#trouble.failed(error);
+    this.#health.failed(error);
     if (nowMs >= this.#restUntilMs) {
       this.#failures += 1;
       this.#restUntilMs = nowMs + retryPauseMs(this.#failures);

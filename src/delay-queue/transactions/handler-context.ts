@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager, QueryRunner } from 'typeorm';
-import { unheard } from '../api/adopted.js';
+import { ignoreRejection } from '../api/adopted.js';
 import { DelayInvalidError } from '../api/errors.js';
 import { readable, shown } from '../config/blame.js';
 import type { Occurrence } from '../recurrence/recurrence.js';
@@ -103,7 +103,7 @@ export function surroundingBy(resolve: (() => unknown) | undefined): Surrounding
     const answer = resolve();
     if (answer === undefined) return undefined;
     if (!readable('resolveManager', () => isManager(answer))) {
-      unheard(answer);
+      ignoreRejection(answer);
       throw new DelayInvalidError(
         'resolveManager',
         `must return an EntityManager or undefined, not ${shown(answer)}`,

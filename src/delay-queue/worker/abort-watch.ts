@@ -2,7 +2,7 @@ import type { DelayEvents } from '../api/events.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { Paced, RecurringTask } from '../tasks/recurring-task.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { HeldClaim, InFlight } from './claims.js';
 
 const BATCH_MAX = 1_000;
@@ -22,15 +22,15 @@ export class AbortWatch {
   readonly #task: RecurringTask;
   readonly #hinted: Paced;
   readonly #size = new StatementSize(BATCH_MAX);
-  readonly #trouble: Trouble;
+  readonly #health: TaskHealth;
 
   constructor(
     private readonly store: Pick<AttemptStore, 'takeAborts'>,
     private readonly inFlight: InFlight,
     events: DelayEvents,
   ) {
-    this.#trouble = new Trouble(events, 'abort');
-    this.#task = new RecurringTask(() => this.#look(), this.#trouble);
+    this.#health = new TaskHealth(events, 'abort');
+    this.#task = new RecurringTask(() => this.#look(), this.#health);
     this.#hinted = new Paced(() => this.#task.runNow(), HINTED_PAUSE_MS);
   }
 
@@ -52,7 +52,7 @@ export class AbortWatch {
     const running = this.inFlight.all().filter(({ over }) => !over);
     const take = async (some: readonly HeldClaim[]): Promise<void> =>
       this.inFlight.abort(await this.store.takeAborts(some));
-    await inParts(running, this.#size, take, this.#trouble);
+    await inParts(running, this.#size, take, this.#health);
     return LOOK_EVERY_MS;
   }
 }

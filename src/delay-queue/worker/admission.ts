@@ -11,7 +11,7 @@ import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 import type { Entry } from './entry.js';
 import type { Admit } from './fair-queue.js';
 import type { TimerQueue } from './timer-queue.js';
-import type { ClaimSizes, ConcurrencyLimits, Throttles } from './limits.js';
+import type { ClaimSizes, Slots, Throttles } from './limits.js';
 
 /** What is claimed ahead of its place begins within so long, as far as handlers of that name took so far. */
 const BEGINS_WITHIN_MS = 20;
@@ -183,7 +183,7 @@ export class BatchPace {
 }
 
 interface Parts {
-  limits: ConcurrencyLimits;
+  limits: Slots;
   throttles: Throttles;
   pace: BatchPace;
   ahead: Prefetch;
@@ -216,7 +216,7 @@ class Asked {
 interface Asking {
   entries: [Entry, ...Entry[]];
   /** Else it is claimed ahead of one. */
-  hasPlace: boolean;
+  hasSlot: boolean;
 }
 
 /** Puts together what one claim asks for: which entries travel in which call, one place per call. */
@@ -249,9 +249,9 @@ export class NextClaim {
     // Names with limits are claimed by a statement of their own: a claim is of these, or of the others.
     if (this.#isLimited !== undefined && this.#isLimited !== (rules !== null)) return 'no';
     if (!this.#fits(entry)) return 'no';
-    const held = rules === null ? undefined : this.#heldBy(entry, rules);
+    const held = rules === null ? undefined : this.#throttledBy(entry, rules);
     if (held !== undefined) return held;
-    if (!this.#hasPlace(entry)) return 'no';
+    if (!this.#hasSlot(entry)) return 'no';
     this.#isLimited = rules !== null;
     this.#take(entry);
     if (rules !== null) this.#asked.add(entry);
@@ -275,15 +275,15 @@ export class NextClaim {
   }
 
   /** No more are asked for than can be had. */
-  #heldBy({ name, group }: Entry, { all, perGroup }: HandlerLimits): Held {
-    const held = this.parts.throttles.heldBy(name, group);
+  #throttledBy({ name, group }: Entry, { all, perGroup }: HandlerLimits): Held {
+    const held = this.parts.throttles.throttledBy(name, group);
     if (held !== undefined) return held === 'name' ? 'no' : 'its group waits';
     if (this.#asked.of(name) >= mostOf(all)) return 'no';
     const isFull = group !== null && this.#asked.of(name, group) >= mostOf(perGroup);
     return isFull ? 'not its group' : undefined;
   }
 
-  #hasPlace(entry: Entry): boolean {
+  #hasSlot(entry: Entry): boolean {
     const { limits, pace, ahead } = this.parts;
     const shares = pace.shares(entry);
     const open = shares ? this.#open.get(entry.name) : undefined;
@@ -295,10 +295,10 @@ export class NextClaim {
     if (shares && !this.#isWorthACall(entry.name)) return false;
     if (!this.#room.has(entry.name) && ahead.isTurnOfOthers(entry.name)) return false;
     const isTurnOfWaiting = ahead.isTurnOfWaiting(entry.name) && ahead.mayWait(entry);
-    const hasPlace = !isTurnOfWaiting && limits.acquire(entry.name);
-    if (!hasPlace && !this.#mayWait(entry)) return false;
+    const hasSlot = !isTurnOfWaiting && limits.acquire(entry.name);
+    if (!hasSlot && !this.#mayWait(entry)) return false;
     const entries: Asking['entries'] = [entry];
-    this.calls.push({ entries, hasPlace });
+    this.calls.push({ entries, hasSlot });
     pace.began(entry, this.nowMs);
     if (shares) this.#open.set(entry.name, entries);
     return true;
@@ -325,27 +325,27 @@ export class NextClaim {
 }
 
 /** What is due and has a place to run, or will have one soon: the entries of one call. */
-export class Reservation {
+export class AdmittedCall {
   #beganAtMs = Number.NaN;
   #isAnswered: boolean;
 
   constructor(
     readonly entries: readonly [Entry, ...Entry[]],
-    private readonly reservations: Reservations,
-    private hasPlace: boolean,
+    private readonly reservations: Admission,
+    private hasSlot: boolean,
   ) {
-    this.#isAnswered = hasPlace;
+    this.#isAnswered = hasSlot;
   }
 
   /**
    * The call begins, if there is a place for it.
    * @param isFirst none of its name waits longer: else it has only the place that it came with
    */
-  takePlace(isFirst = true): boolean {
+  takeSlot(isFirst = true): boolean {
     this.#answered();
-    this.hasPlace ||= isFirst && this.reservations.takePlace(this.entries[0]);
-    if (this.hasPlace) this.#beganAtMs = performance.now();
-    return this.hasPlace;
+    this.hasSlot ||= isFirst && this.reservations.takeSlot(this.entries[0]);
+    if (this.hasSlot) this.#beganAtMs = performance.now();
+    return this.hasSlot;
   }
 
   /** Once, when the call is over or does not come. */
@@ -353,19 +353,19 @@ export class Reservation {
     this.#answered();
     const [first] = this.entries;
     const tookMs = performance.now() - this.#beganAtMs;
-    if (this.hasPlace) this.reservations.release(first, tookMs, atOnce);
+    if (this.hasSlot) this.reservations.release(first, tookMs, atOnce);
     else this.reservations.leave(first);
   }
 
   #answered(): void {
-    if (!this.#isAnswered) this.reservations.ahead.answered(this.entries[0].name);
+    if (!this.#isAnswered) this.reservations.prefetch.answered(this.entries[0].name);
     this.#isAnswered = true;
   }
 }
 
 /** What one claim asks for. */
-interface Reserved {
-  calls: readonly Reservation[];
+interface Admitted {
+  calls: readonly AdmittedCall[];
   /** How long the first of those has to wait that were refused for their pace; Infinity: none was. */
   pauseLeftMs: number;
 }
@@ -382,13 +382,13 @@ interface SlotPort {
  * Reserves places for what is due: what is claimed has a place, or will have one within a moment. Stalled delays run one at
  * a time.
  */
-export class Reservations {
-  readonly ahead: Prefetch;
+export class Admission {
+  readonly prefetch: Prefetch;
   readonly #pace: BatchPace;
   #stalledRuns = false;
 
   constructor(
-    private readonly limits: ConcurrencyLimits,
+    private readonly limits: Slots,
     registry: HandlerRegistry,
     { claimBatch }: { claimBatch: number },
     private readonly throttles: Throttles,
@@ -397,12 +397,12 @@ export class Reservations {
     private readonly to: SlotPort,
   ) {
     this.#pace = new BatchPace(registry);
-    this.ahead = new Prefetch(registry, claimBatch);
+    this.prefetch = new Prefetch(registry, claimBatch);
   }
 
   /** @param nowMs `performance.now()` */
-  reserve(nowMs: number): Reserved {
-    const { limits, throttles, ahead, sizes, queue } = this;
+  admit(nowMs: number): Admitted {
+    const { limits, throttles, prefetch: ahead, sizes, queue } = this;
     const claim = new NextClaim(
       { limits, pace: this.#pace, throttles, ahead, sizes, queue },
       nowMs,
@@ -410,16 +410,16 @@ export class Reservations {
     const taken = queue.take((entry) => claim.admit(entry), !this.#stalledRuns);
     if (taken === 'stalled') this.#stalledRuns = true;
     const calls = claim.calls.map(
-      ({ entries, hasPlace }) => new Reservation(entries, this, hasPlace),
+      ({ entries, hasSlot }) => new AdmittedCall(entries, this, hasSlot),
     );
     return { calls, pauseLeftMs: claim.pauseLeftMs };
   }
 
   /** For a call that was claimed without one. @param first entry of the call */
-  takePlace({ name }: Entry): boolean {
-    const hasPlace = this.limits.acquire(name);
-    if (hasPlace) this.ahead.remove(name);
-    return hasPlace;
+  takeSlot({ name }: Entry): boolean {
+    const hasSlot = this.limits.acquire(name);
+    if (hasSlot) this.prefetch.remove(name);
+    return hasSlot;
   }
 
   /** @param tookMs how long the call had its place; NaN: it never began */
@@ -427,13 +427,13 @@ export class Reservations {
     if (first.stalled) this.#stalledRuns = false;
     this.#pace.ended(first);
     this.limits.release(first.name);
-    if (tookMs >= 0) this.ahead.took(first.name, tookMs, atOnce);
+    if (tookMs >= 0) this.prefetch.took(first.name, tookMs, atOnce);
     this.to.freed(first.name);
   }
 
   /** Of a call that had no place, and will not get one. */
   leave({ name }: Entry): void {
-    this.ahead.remove(name);
+    this.prefetch.remove(name);
     this.to.vacant();
   }
 }
@@ -454,20 +454,20 @@ export function handlersShareOf(
   events: DelayEvents,
 ): number {
   const handlers = registry.all().filter((handler) => handler.transactional);
-  const dyingMax = registry.all().some(({ onDead }) => onDead !== undefined) ? 1 : 0;
-  const needed = dyingMax + (handlers.length > 0 ? 1 : 0);
+  const onDeadMax = registry.all().some(({ onDead }) => onDead !== undefined) ? 1 : 0;
+  const needed = onDeadMax + (handlers.length > 0 ? 1 : 0);
   if (needed > 0 && poolMax < needed + 1) {
     throw new DelayConfigError(
-      `transactional handlers${dyingMax > 0 ? ' and @OnDeadDelay' : ''} need a pool of at least ` +
+      `transactional handlers${onDeadMax > 0 ? ' and @OnDeadDelay' : ''} need a pool of at least ` +
         `${needed + 1} connections (extra.max), not ${poolMax}`,
     );
   }
-  const max = poolMax - Math.max(1, Math.ceil(poolMax / 5)) - dyingMax;
+  const max = poolMax - Math.max(1, Math.ceil(poolMax / 5)) - onDeadMax;
   for (const handler of handlers) {
     if (handler.concurrency > max && handler.concurrency !== concurrency) {
       events.emit('advice', {
         message:
-          `${handler.place}: concurrency ${handler.concurrency} cannot be reached; the pool of ` +
+          `${handler.location}: concurrency ${handler.concurrency} cannot be reached; the pool of ` +
           `${poolMax} leaves ${max} connections to transactional handlers (raise extra.max)`,
       });
     }

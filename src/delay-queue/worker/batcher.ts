@@ -3,8 +3,8 @@ import { isLasting } from '../database/driver-errors.js';
 import type { LookedRow } from '../store/rows/attempt-rows.js';
 import { StatementSize } from '../store/statement-size.js';
 import { lockedPauseMs, rest, retryPauseMs } from '../tasks/growing-pause.js';
-import { Moment, within } from '../tasks/signal.js';
-import type { Trouble } from '../tasks/trouble.js';
+import { Condition, within } from '../tasks/signal.js';
+import type { TaskHealth } from '../tasks/task-health.js';
 
 const BATCH_MAX = 500;
 
@@ -22,7 +22,7 @@ export interface BatcherParts<Item> {
   lookAt: (ids: readonly number[]) => Promise<readonly LookedRow[]>;
   /** Whether the write removes the row: a row that still exists was not written. */
   removes?: boolean;
-  trouble: Pick<Trouble, 'failed' | 'worked' | 'pause'>;
+  health: Pick<TaskHealth, 'failed' | 'worked' | 'pause'>;
   /** Called after each batch: there is room for more. */
   onProgress: () => void;
 }
@@ -53,7 +53,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   #failures = 0;
   readonly #size = new StatementSize(BATCH_MAX);
   #closed = false;
-  readonly #empty = new Moment();
+  readonly #empty = new Condition();
 
   constructor(private readonly parts: BatcherParts<Item>) {}
 
@@ -98,11 +98,11 @@ export class Batcher<Item extends { id: number; epoch: number }> {
         left = await this.#write(left);
         if (left.length > 0) await this.#lookAfter(left);
         this.#failures = 0;
-        this.parts.trouble.worked();
+        this.parts.health.worked();
         this.parts.onProgress();
       } catch (error) {
         this.#failures += 1;
-        this.parts.trouble.failed(error);
+        this.parts.health.failed(error);
         const isRefused = isLasting(error);
         // Smaller batches next: an item that the database refuses ends up alone.
         this.#size.failed(batch.length);
@@ -111,7 +111,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
         if (isRefused && isAlone) this.#reduce(only, error);
         // Behind the others.
         else for (const pending of left) this.#queueOf(pending).push(pending);
-        if (!isRefused) await this.parts.trouble.pause(retryPauseMs(this.#failures));
+        if (!isRefused) await this.parts.health.pause(retryPauseMs(this.#failures));
       }
     }
     this.#flushing = false;
@@ -180,7 +180,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   #reduce(pending: Pending<Item>, error: unknown): void {
     if (pending.reduced >= (this.parts.reductions ?? 0)) {
       const message = `the outcome of #${pending.item.id} cannot be written: ${describeError(error)}`;
-      this.parts.trouble.failed(new Error(message, { cause: error }));
+      this.parts.health.failed(new Error(message, { cause: error }));
       return this.#tell(pending, 'refused');
     }
     pending.reduced += 1;
@@ -190,6 +190,6 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   #tell(pending: Pending<Item>, result: Written): void {
     this.#open -= 1;
     pending.tell(result, pending.item);
-    if (this.#open === 0) this.#empty.happens();
+    if (this.#open === 0) this.#empty.notify();
   }
 }

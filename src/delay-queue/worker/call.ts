@@ -191,7 +191,7 @@ class Stop {
 }
 
 /** The slot of a running call; `atOnce`: the handler returned no promise, so nothing else ran. */
-interface Place {
+interface Slot {
   release(atOnce?: boolean): void;
 }
 
@@ -223,7 +223,7 @@ export class Call implements ActingCall, Holder {
   constructor(
     readonly handler: Handler,
     attempts: readonly Attempt[],
-    readonly place: Place,
+    readonly slot: Slot,
   ) {
     this.#open = attempts;
     for (const attempt of attempts) attempt.holder = this;

@@ -10,7 +10,7 @@ import type { ClaimedRow, ClaimRequest, ExhaustedRow } from '../store/rows/attem
 import { groupText } from '../store/rows/delay-rows.js';
 import { isUnreadable } from '../store/tables/migrations.js';
 import { type Growth, pauseMs, retryPauseMs } from '../tasks/growing-pause.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import { Attempt, extrasOf } from './call.js';
 import { type LostClaims, NO_HOLDER } from './claims.js';
 import type { Completer } from './completer.js';
@@ -19,16 +19,16 @@ import type { TimerQueue } from './timer-queue.js';
 import type { ClaimSizes, Throttles } from './limits.js';
 import { UNREADABLE } from './recurrences.js';
 
-/** Turns rows that cannot be read into dead letters and reports each; the other rows run. */
+/** Lane rows that cannot be read into dead letters and reports each; the other rows run. */
 export class SetAside {
-  readonly #trouble: Trouble;
+  readonly #health: TaskHealth;
   #isLooking = false;
 
   constructor(
     private readonly store: AttemptStore,
     private readonly events: DelayEvents,
   ) {
-    this.#trouble = new Trouble(events, 'bury');
+    this.#health = new TaskHealth(events, 'bury');
   }
 
   /**
@@ -38,11 +38,11 @@ export class SetAside {
   async look(ids: readonly number[]): Promise<number> {
     try {
       const rows = await this.store.setAside(ids.filter((id) => Number.isSafeInteger(id)));
-      this.#trouble.worked();
+      this.#health.worked();
       for (const row of rows) this.tell(row);
       return rows.length;
     } catch (error) {
-      this.#trouble.failed(error);
+      this.#health.failed(error);
       return 0;
     }
   }
@@ -112,7 +112,7 @@ interface NotAnswered {
 }
 
 export class Claimer {
-  readonly #trouble: Trouble;
+  readonly #health: TaskHealth;
   #failures = 0;
   /** The last failed claim may still be committed, and hides its rows until then. */
   #mayBeHidden = false;
@@ -132,7 +132,7 @@ export class Claimer {
     private readonly setAside: SetAside,
     private readonly events: DelayEvents,
   ) {
-    this.#trouble = new Trouble(events, 'claim');
+    this.#health = new TaskHealth(events, 'claim');
   }
 
   /** From now on every claimed row is given back. */
@@ -168,14 +168,14 @@ export class Claimer {
   /** Calls `wake` once, when another background task works again. */
   whenAnotherWorks(wake: () => void): void {
     this.#wakeOff?.();
-    this.#wakeOff = this.#trouble.whenAnotherWorks(wake);
+    this.#wakeOff = this.#health.whenAnotherWorks(wake);
   }
 
   #worked(): void {
     this.#failures = 0;
     this.#mayBeHidden = false;
     this.#wakeOff?.();
-    this.#trouble.worked();
+    this.#health.worked();
   }
 
   /** Undefined when no handler runs: the row is given back, set aside, passed on or skipped. */
@@ -269,7 +269,7 @@ export class Claimer {
   }
 
   #request(entry: Entry): ClaimRequest {
-    entry.place = 'claiming';
+    entry.state = 'claiming';
     const handler = this.registry.get(entry.name);
     if (handler === undefined) throw new Error(`no handler for ${entry.name}`);
     return {
@@ -293,7 +293,7 @@ export class Claimer {
     const isAlone = only !== undefined && others.length === 0;
     const mayBeLess = isTooMuch(error) || isLasting(error);
     if (isAlone && mayBeLess) this.#tellOfOne(only, error);
-    else this.#trouble.failed(error);
+    else this.#health.failed(error);
     if (!isRefusal(error)) return this.#unknown(entries, mayBeLess);
     const soonMs = retryPauseMs(mayBeLess ? this.#failures - REFUSED_MAX : this.#failures);
     // Once an unreadable row is set aside, the others may all be fine.

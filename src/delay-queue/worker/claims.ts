@@ -3,7 +3,7 @@ import type { Handler } from '../handlers/handler.registry.js';
 import type { Occurrence } from '../recurrence/recurrence.js';
 import type { ClaimedRow, Retry } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
-import { Moment, within } from '../tasks/signal.js';
+import { Condition, within } from '../tasks/signal.js';
 
 /** A claim of this node, from when its row was claimed until what became of it is written down. */
 export interface HeldClaim {
@@ -45,7 +45,7 @@ export interface Holder {
 }
 
 /** A claim that is to end as a dead letter, by way of its name's `@OnDeadDelay`. */
-export interface DyingClaim {
+export interface ExhaustedClaim {
   readonly claim: HeldClaim;
   /** As the row keeps it. */
   readonly error: string;
@@ -68,7 +68,7 @@ export class InFlight {
   readonly #byId = new Map<number, HeldClaim>();
   /** Earlier claims of delays that moved on: there are hardly ever any. */
   readonly #earlier = new Set<HeldClaim>();
-  readonly #idle = new Moment();
+  readonly #idle = new Condition();
 
   get size(): number {
     return this.#byId.size + this.#earlier.size;
@@ -83,7 +83,7 @@ export class InFlight {
   delete(claim: HeldClaim): void {
     if (this.#byId.get(claim.id) === claim) this.#byId.delete(claim.id);
     else this.#earlier.delete(claim);
-    if (this.size === 0) this.#idle.happens();
+    if (this.size === 0) this.#idle.notify();
   }
 
   /**
@@ -219,14 +219,14 @@ const ABORTED_REST_MS = 1_000;
 export const ABORTED: Ending = { ...GIVE_BACK, waitMs: ABORTED_REST_MS, ends: 'aborted' };
 
 /** Claims whose attempt was the last, and whose names have a method for that. Their leases are kept meanwhile. */
-export class DyingClaims {
+export class ExhaustedClaims {
   #size = 0;
-  readonly #empty = new Moment();
+  readonly #empty = new Condition();
 
   /** @param unwritten claims whose leases are renewed */
   constructor(
     private readonly unwritten: InFlight,
-    private readonly to: { exhausted(dying: DyingClaim): void },
+    private readonly to: { exhausted(dying: ExhaustedClaim): void },
   ) {}
 
   /** Those that are not claimed anew, to die. */
@@ -234,10 +234,10 @@ export class DyingClaims {
     return this.#size;
   }
 
-  add(claim: HeldClaim, error: string, cause: unknown, onOver: DyingClaim['over']): void {
+  add(claim: HeldClaim, error: string, cause: unknown, onOver: ExhaustedClaim['over']): void {
     this.unwritten.add(claim);
     const leave = this.enter();
-    const over: DyingClaim['over'] = (how) => {
+    const over: ExhaustedClaim['over'] = (how) => {
       this.unwritten.delete(claim);
       leave();
       onOver(how);
@@ -250,7 +250,7 @@ export class DyingClaims {
     this.#size += 1;
     return () => {
       this.#size -= 1;
-      if (this.#size === 0) this.#empty.happens();
+      if (this.#size === 0) this.#empty.notify();
     };
   }
 

@@ -10,12 +10,12 @@ import type { AttemptStore } from '../store/attempt.store.js';
 import type { Recurring } from '../store/rows/answers.js';
 import type { Retry, Unread } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import { Batcher, type BatcherParts, type Written } from './batcher.js';
 import {
   ABORTED,
-  type DyingClaim,
-  DyingClaims,
+  type ExhaustedClaim,
+  ExhaustedClaims,
   type Ending,
   failedEnding,
   GIVE_BACK,
@@ -50,7 +50,7 @@ export interface CompleterPort {
   /** This node could not read that delay, and others may take it now. */
   passed(wake: Wake): void;
   /** The attempt was the last one, and its name has an `@OnDeadDelay`. */
-  exhausted(dying: DyingClaim): void;
+  exhausted(dying: ExhaustedClaim): void;
 }
 
 /** Passes on to other nodes what this one cannot read, and leaves it to them for a while. */
@@ -138,7 +138,7 @@ function batchersOf(
   const parts = () => ({
     node: store.nodeName,
     lookAt: (ids: readonly number[]) => store.lookAt(ids),
-    trouble: new Trouble(events, 'acknowledge'),
+    health: new TaskHealth(events, 'acknowledge'),
     onProgress: (): void => to.wrote(),
   });
   const write = (items: readonly HeldClaim[], reduced: number) =>
@@ -184,7 +184,7 @@ export class Completer {
   readonly unread: ReturnType<typeof batchersOf>['unread'];
   /** Attempts that ended and are not written down: their rows are still theirs. */
   readonly unwritten = new InFlight();
-  readonly dying: DyingClaims;
+  readonly exhausted: ExhaustedClaims;
   readonly commits: UnansweredCommits;
   readonly #all;
 
@@ -196,11 +196,11 @@ export class Completer {
     readonly to: CompleterPort,
   ) {
     const { unread, ...batchers } = batchersOf(store, to, { events, aliveMs });
-    this.dying = new DyingClaims(this.unwritten, to);
+    this.exhausted = new ExhaustedClaims(this.unwritten, to);
     this.batchers = batchers;
     this.unread = unread;
     this.commits = new UnansweredCommits(runner, this.unwritten, events);
-    this.#all = [unread.batcher, ...Object.values(batchers), this.dying, this.commits];
+    this.#all = [unread.batcher, ...Object.values(batchers), this.exhausted, this.commits];
   }
 
   /** Attempts that ended and are not written down yet. */
@@ -330,7 +330,7 @@ export class Completer {
   #deadLetter(attempt: HeldClaim, cause: unknown): void {
     const error = describeError(cause);
     if (attempt.handler.onDead !== undefined) {
-      return this.dying.add(attempt, error, cause, (how) => {
+      return this.exhausted.add(attempt, error, cause, (how) => {
         if (how === 'gone') {
           this.free(attempt);
           this.#notWritten(attempt);

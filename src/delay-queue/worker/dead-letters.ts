@@ -10,14 +10,14 @@ import type { Runner } from '../database/runner.js';
 import type { DeadHandler, Handler, HandlerRegistry } from '../handlers/handler.registry.js';
 import { occurrenceOf } from '../recurrence/recurrence.js';
 import type { AttemptStore } from '../store/attempt.store.js';
-import type { Completion, DyingRow, LookedRow } from '../store/rows/attempt-rows.js';
+import type { Completion, OnDeadRow, LookedRow } from '../store/rows/attempt-rows.js';
 import { lockedPauseMs, rest, retryPauseMs } from '../tasks/growing-pause.js';
-import { Moment, within } from '../tasks/signal.js';
-import { Trouble } from '../tasks/trouble.js';
+import { Condition, within } from '../tasks/signal.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { Attempt, Call, extrasOf } from './call.js';
 import {
-  type DyingClaim,
+  type ExhaustedClaim,
   failedEnding,
   type HeldClaim,
   type InFlight,
@@ -26,7 +26,7 @@ import {
 import { type Completer, deadEvent, endOf } from './completer.js';
 import { Executor } from './executor.js';
 import type { FencedParts } from './fenced-transaction.js';
-import type { ConcurrencyLimits } from './limits.js';
+import type { Slots } from './limits.js';
 
 export const NO_ATTEMPT_LEFT =
   'no attempt is left, and the last one ended without a word: its process was killed or paused';
@@ -37,29 +37,33 @@ const AGAIN_MS_MAX = 300_000;
 const SHARE_OF_LATENESS = 1 / 8;
 
 /** Why a delay dies. */
-type Death = Pick<DyingClaim, 'error' | 'cause'>;
+type LastFailure = Pick<ExhaustedClaim, 'error' | 'cause'>;
 
 /** A handler whose name has a method with `@OnDeadDelay`. */
-export type MortalHandler = Handler & { readonly onDead: DeadHandler };
+export type HandlerWithOnDead = Handler & { readonly onDead: DeadHandler };
 
 /** That method as a transactional handler, for one call. */
-export type DyingHandler = MortalHandler & { readonly death: Death };
+export type OnDeadCallHandler = HandlerWithOnDead & { readonly lastFailure: LastFailure };
 
 /** Writes down and tells how calls of `@OnDeadDelay` ended. */
-export class DeathReports {
+export class DeadLetterReports {
   constructor(
     private readonly store: AttemptStore,
     private readonly completer: Completer,
     private readonly events: DelayEvents,
   ) {}
 
-  handlerOf(row: DyingRow, handler: MortalHandler, held: DyingClaim | undefined): DyingHandler {
+  handlerOf(
+    row: OnDeadRow,
+    handler: HandlerWithOnDead,
+    held: ExhaustedClaim | undefined,
+  ): OnDeadCallHandler {
     const { onDead } = handler;
     const error = held?.error ?? row.last_error ?? NO_ATTEMPT_LEFT;
     const death = { error, cause: held?.cause };
     return {
       ...handler,
-      death,
+      lastFailure: death,
       transactional: true,
       batch: null,
       readPayload: readerOf(onDead.readPayload, error),
@@ -77,7 +81,7 @@ export class DeathReports {
       (claims as readonly (Completion & HeldClaim)[]).map(({ id, epoch, handler }) => ({
         id,
         epoch,
-        ...failedEnding(deathOf(handler).error, null),
+        ...failedEnding(lastFailureOf(handler).error, null),
       })),
       runner,
     );
@@ -91,7 +95,7 @@ export class DeathReports {
   }
 
   readonly #report = (claim: HeldClaim, outcome: Outcome): void => {
-    const { error, cause } = deathOf(claim.handler);
+    const { error, cause } = lastFailureOf(claim.handler);
     if (outcome.kind === 'lost') return void this.events.emit('lost', claim.event);
     if (outcome.kind === 'completed') {
       this.completer.free(claim);
@@ -114,15 +118,15 @@ export class DeathReports {
       this.events.emit('postponed', { ...endOf(claim), waitMs });
     } else if (outcome.kind !== 'unbegun') {
       const cause = causeOf(outcome);
-      const { onDead } = claim.handler as DyingHandler;
-      const error = `@OnDeadDelay of ${onDead.place}: ${describeError(cause)}`;
+      const { onDead } = claim.handler as OnDeadCallHandler;
+      const error = `@OnDeadDelay of ${onDead.location}: ${describeError(cause)}`;
       this.events.emit('retrying', withCause({ ...endOf(claim), error, waitMs }, cause));
     }
   }
 }
 
 /** Of a claim that is reported here. */
-const deathOf = (handler: Handler): Death => (handler as DyingHandler).death;
+const lastFailureOf = (handler: Handler): LastFailure => (handler as OnDeadCallHandler).lastFailure;
 
 /** What a delay died of that no node could decode, its method could wait for in vain: it comes without its payload. */
 function readerOf(read: PayloadReader | undefined, error: string): PayloadReader | undefined {
@@ -158,26 +162,26 @@ function waitAfter({ latenessMs }: HeldClaim, outcome: Outcome): number {
 const WAITING_MAX = 1_000;
 
 /** A delay whose `@OnDeadDelay` is to be called. */
-interface Dying {
+interface ExhaustedDelay {
   id: number;
   epoch: number;
-  handler: MortalHandler;
+  handler: HandlerWithOnDead;
   /** Of the attempt that ended just now; undefined when its process died, or the method is called again. */
-  held: DyingClaim | undefined;
+  held: ExhaustedClaim | undefined;
   /** To be told once, when it is claimed or need not be. */
-  over: DyingClaim['over'];
+  over: ExhaustedClaim['over'];
   /** Times that its row was not to be had. */
   tries: number;
 }
 
-interface DyingParts {
+interface ExhaustedParts {
   wheel: WheelService;
   fenced: FencedParts;
   store: AttemptStore;
   registry: HandlerRegistry;
   completer: Completer;
   inFlight: InFlight;
-  places: ConcurrencyLimits;
+  places: Slots;
   events: DelayEvents;
 }
 
@@ -186,21 +190,21 @@ interface DyingParts {
  * that is none, so that it has a lease, a timeout and a fence as any. One after the other: the pool has a
  * connection for that (`handlersShareOf`).
  */
-export class DyingDelays {
-  readonly #waiting = new Map<number, Dying>();
-  readonly #idle = new Moment();
-  readonly #trouble: Trouble;
+export class ExhaustedDelays {
+  readonly #waiting = new Map<number, ExhaustedDelay>();
+  readonly #idle = new Condition();
+  readonly #health: TaskHealth;
   #isBusy = false;
   /** Takes over no more rows; what ends here is still brought to its end. */
   #isShut = false;
   #isClosed = false;
 
-  readonly #reports: DeathReports;
+  readonly #reports: DeadLetterReports;
   readonly #executor: Executor;
 
-  constructor(private readonly parts: DyingParts) {
+  constructor(private readonly parts: ExhaustedParts) {
     const { store, completer, events, inFlight, places, wheel, fenced } = parts;
-    const reports = new DeathReports(store, completer, events);
+    const reports = new DeadLetterReports(store, completer, events);
     const ending = {
       ...fenced,
       store: {
@@ -211,23 +215,23 @@ export class DyingDelays {
     };
     this.#executor = new Executor(wheel, ending, reports, inFlight, places, withoutStarts(events));
     this.#reports = reports;
-    this.#trouble = new Trouble(events, 'bury');
+    this.#health = new TaskHealth(events, 'bury');
   }
 
   /** Takes over a claim whose attempt was the last one. */
-  add(held: DyingClaim): void {
+  add(held: ExhaustedClaim): void {
     const { id, epoch } = held.claim;
-    const handler = held.claim.handler as MortalHandler;
+    const handler = held.claim.handler as HandlerWithOnDead;
     this.#add({ id, epoch, handler, held, over: held.over, tries: 0 });
   }
 
   /** Takes over a row that has no attempt left, if its name has a method for that. */
   takes({ id, epoch, name }: LookedRow): boolean {
     const handler = this.parts.registry.get(name);
-    if (!isMortal(handler)) return false;
+    if (!hasOnDead(handler)) return false;
     const isRoom = this.#waiting.size < WAITING_MAX && !this.#isShut;
     if (isRoom && !this.#waiting.has(id)) {
-      const over = this.parts.completer.dying.enter();
+      const over = this.parts.completer.exhausted.enter();
       this.#add({ id, epoch, handler, held: undefined, over, tries: 0 });
     }
     return true;
@@ -255,7 +259,7 @@ export class DyingDelays {
     this.#executor.close();
   }
 
-  #add(dying: Dying): void {
+  #add(dying: ExhaustedDelay): void {
     if (this.#isClosed) return this.#putOff(dying);
     // Of an earlier epoch: the row has moved on since.
     this.#waiting.get(dying.id)?.over('gone');
@@ -266,7 +270,7 @@ export class DyingDelays {
   #next(): void {
     if (this.#isBusy || this.#isClosed) return;
     const [dying] = this.#waiting.values();
-    if (dying === undefined) return this.#idle.happens();
+    if (dying === undefined) return this.#idle.notify();
     this.#waiting.delete(dying.id);
     this.#isBusy = true;
     void this.#claim(dying);
@@ -277,19 +281,19 @@ export class DyingDelays {
     this.#next();
   }
 
-  async #claim(dying: Dying): Promise<void> {
+  async #claim(dying: ExhaustedDelay): Promise<void> {
     const { id, epoch, handler, held, over } = dying;
     const leaseMs = Math.max(handler.leaseMs, handler.timeoutMs);
     const request = { id, epoch, leaseMs, maxAttempts: handler.maxAttempts };
     const askedAtMs = performance.now();
-    let row: DyingRow | undefined;
+    let row: OnDeadRow | undefined;
     let isOurs = false;
     try {
-      row = await this.parts.store.claimDying(request, held !== undefined);
+      row = await this.parts.store.claimExhausted(request, held !== undefined);
       isOurs = row === undefined && held !== undefined && (await this.#isOurs(dying));
-      this.#trouble.worked();
+      this.#health.worked();
     } catch (error) {
-      this.#trouble.failed(error);
+      this.#health.failed(error);
       return this.#again(dying, retryPauseMs(dying.tries + 1));
     }
     if (row !== undefined) {
@@ -305,9 +309,9 @@ export class DyingDelays {
   }
 
   #run(
-    row: DyingRow,
-    handler: MortalHandler,
-    held: DyingClaim | undefined,
+    row: OnDeadRow,
+    handler: HandlerWithOnDead,
+    held: ExhaustedClaim | undefined,
     leaseEndsAtMs: number,
   ): void {
     const dead = this.#reports.handlerOf(row, handler, held);
@@ -317,19 +321,19 @@ export class DyingDelays {
       leastMs: () => row.now_ms,
     });
     const attempt = new Attempt(row, dead, leaseEndsAtMs, row.now_ms - row.due_ms, occurrence);
-    attempt.ends = { state: 'discarded', error: dead.death.error };
-    this.#executor.run(new LastCall(dead, [attempt], { release: () => this.#free() }));
+    attempt.ends = { state: 'discarded', error: dead.lastFailure.error };
+    this.#executor.run(new OnDeadCall(dead, [attempt], { release: () => this.#free() }));
   }
 
   /** Locked for a moment, and still leased under the epoch of its last attempt. */
-  async #isOurs({ id, epoch }: Dying): Promise<boolean> {
+  async #isOurs({ id, epoch }: ExhaustedDelay): Promise<boolean> {
     const { store } = this.parts;
     const [row] = await store.lookAt([id]);
     return row?.epoch === epoch && row.leased_by === store.nodeName;
   }
 
   /** Others come first. What is not held comes again by itself. */
-  #again(dying: Dying, waitMs: number): void {
+  #again(dying: ExhaustedDelay, waitMs: number): void {
     this.#free();
     if (dying.held === undefined) return dying.over('gone');
     const later = { ...dying, tries: dying.tries + 1 };
@@ -337,7 +341,7 @@ export class DyingDelays {
   }
 
   /** As after a failed attempt: a delay without another one is found by the next node that claims it. */
-  #putOff({ held, over }: Dying): void {
+  #putOff({ held, over }: ExhaustedDelay): void {
     if (held === undefined) return over('gone');
     this.parts.completer.putOff(held.claim, { waitMs: 0, error: held.error }, (result) =>
       over(result === 'written' ? 'claimed' : 'gone'),
@@ -345,11 +349,11 @@ export class DyingDelays {
   }
 }
 
-const isMortal = (handler: Handler | undefined): handler is MortalHandler =>
+const hasOnDead = (handler: Handler | undefined): handler is HandlerWithOnDead =>
   handler?.onDead !== undefined;
 
 /** Ends an attempt that ran here, or would wait for the next one: a node that is ending calls it all the same. */
-class LastCall extends Call {
+class OnDeadCall extends Call {
   override close(): void {
     this.tellToGiveUp();
   }
@@ -358,7 +362,7 @@ class LastCall extends Call {
 /** What an executor tells, but that a handler was called: no attempt begins here. */
 function withoutStarts(events: DelayEvents): DelayEvents {
   const relay = new DelayEvents();
-  relay.on('lingering', (of) => void events.emit('lingering', of));
+  relay.on('overrunning', (of) => void events.emit('overrunning', of));
   relay.on('trouble', (of) => void events.emit('trouble', of));
   relay.on('recovered', (of) => void events.emit('recovered', of));
   return relay;

@@ -9,8 +9,8 @@ import { RecurrenceStore } from '../store/recurrence.store.js';
 import { inLockOrder } from '../store/rows/delay-rows.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
-import { Moment } from '../tasks/signal.js';
-import { Trouble } from '../tasks/trouble.js';
+import { Condition } from '../tasks/signal.js';
+import { TaskHealth } from '../tasks/task-health.js';
 
 /** Pauses before rows that run or are locked are tried again, doubled each time. */
 const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
@@ -24,7 +24,7 @@ const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
 export class Declarations {
   readonly #task: RecurringTask;
   #left: readonly Declaration[];
-  readonly #said = new Moment();
+  readonly #said = new Condition();
   #isWithdrawn = false;
   #times = 0;
 
@@ -49,7 +49,7 @@ export class Declarations {
     const own = deployment ?? '';
     this.#store = new RecurrenceStore(runner, installation, historyKept, nodeName, own);
     this.#left = registry.declarations();
-    this.#task = new RecurringTask(() => this.#say(), new Trouble(events, 'declare'), idle);
+    this.#task = new RecurringTask(() => this.#say(), new TaskHealth(events, 'declare'), idle);
   }
 
   /** Resolves after the first try, whatever its result. */
@@ -76,7 +76,7 @@ export class Declarations {
     } catch (error) {
       throw explained(error, this.#schema);
     } finally {
-      this.#said.happens();
+      this.#said.notify();
     }
     this.#times += 1;
     // All is written. Not awaited: it would wait for this very run.

@@ -150,7 +150,7 @@ export class Engine implements ProducersEngine {
    */
   announce(wake: Wake, written: WrittenAt, certain: boolean): void {
     this.#unserved?.written(wake.name);
-    this.#switch?.announcer.announce(wake, written, certain ? 'read' : 'told');
+    this.#switch?.announcer.announce(wake, written, certain ? 'confirmed' : 'hinted');
   }
 
   /** Set once a node with a `manual` worker has started. */

@@ -1,37 +1,37 @@
 import type { Wake } from '../store/rows/delay-rows.js';
 
 /**
- * Where a wake is known from. `read`: a row says so, or the commit of our own that wrote it. `told`: a hint,
+ * Where a wake is known from. `confirmed`: a row says so, or the commit of our own that wrote it. `hinted`: a hint,
  * or a commit of which a part may have been rolled back.
  */
-export type Source = 'read' | 'told';
+export type Source = 'confirmed' | 'hinted';
 
 /**
  * A wake this node keeps an eye on: waiting in the wheel, due when it came and told of in the next
  * turn, ready, or being claimed.
  */
 export interface Entry extends Wake {
-  place: 'wheel' | 'due' | 'ready' | 'claiming' | 'gone';
+  state: 'wheel' | 'due' | 'ready' | 'claiming' | 'gone';
   handle: number;
   /** Claims in a row that found it locked or early. */
   timesNotClaimed: number;
   /** A claim that asked for it failed: the next one asks for no more than so many. */
   claimedWithin?: number | undefined;
   /** It was not read from a row here: there may never have been one. */
-  told: boolean;
+  hinted: boolean;
   /** Of the scanner's walk that brought it, in the order of wakes; 0: something else did. */
-  walk: number;
+  scanNo: number;
   /** What came of a later epoch while its claim was under way. */
-  heard?: [wake: Wake, source: Source] | undefined;
+  later?: [wake: Wake, source: Source] | undefined;
 }
 
 /** @param handle of the wheel, if it stands there */
 export const entryOf = (
   { id, epoch, name, group, wakeMs, stalled, failed, orphaned = false }: Wake,
-  place: Entry['place'],
+  state: Entry['state'],
   handle: number,
-  told: boolean,
-  walk: number,
+  hinted: boolean,
+  scanNo: number,
 ): Entry => ({
   // Written out: a copy by spreading costs as much as all else that is done for an entry.
   id,
@@ -42,13 +42,13 @@ export const entryOf = (
   stalled,
   failed,
   orphaned,
-  place,
+  state,
   handle,
   timesNotClaimed: 0,
   claimedWithin: undefined,
-  told,
-  walk,
-  heard: undefined,
+  hinted,
+  scanNo,
+  later: undefined,
 });
 
 /**
@@ -59,6 +59,6 @@ export function isBetter(wake: Wake, isTold: boolean, known: Entry): boolean {
   const isSooner = wake.wakeMs < known.wakeMs;
   // What was found without its process keeps its time and its turn, whatever other pages say: the claim looks again.
   if (known.orphaned && wake.epoch === known.epoch) return isSooner;
-  if (wake.epoch < known.epoch) return known.told && isSooner;
+  if (wake.epoch < known.epoch) return known.hinted && isSooner;
   return isTold ? isSooner : true;
 }

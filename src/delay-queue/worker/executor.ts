@@ -3,15 +3,15 @@ import { adopted } from '../api/adopted.js';
 import type { DelayEvents } from '../api/events.js';
 import type { PayloadReader } from '../config/payloads.js';
 import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/wheel.service.js';
-import { BeginRest } from '../transactions/attempt-session.js';
+import { BeginCoolDown } from '../transactions/attempt-session.js';
 import { runAs } from '../transactions/handler-context.js';
 import { type Attempt, type Call, outcomeOf, outcomeOfReading } from './call.js';
 import type { InFlight, Outcome } from './claims.js';
 import type { Completer } from './completer.js';
 import { type FencedParts, FencedTransaction } from './fenced-transaction.js';
 import { argumentsOf, argumentsWith, type HandlerArguments } from './handler-arguments.js';
-import type { ConcurrencyLimits } from './limits.js';
-import { surrounded } from './middleware.js';
+import type { Slots } from './limits.js';
+import { runMiddleware } from './middleware.js';
 
 /** Payloads by the attempts that got one, and what becomes of the others. */
 interface Read {
@@ -89,7 +89,7 @@ function handled(
     const handle = (): unknown => adopted(handler.invoke(work, ctx));
     const isBare = handler.around.length === 0;
     const result = inOwnContext(() =>
-      runAs(call, isBare ? handle : () => surrounded(call, work, handle)),
+      runAs(call, isBare ? handle : () => runMiddleware(call, work, handle)),
     );
     if (!(result instanceof Promise)) return COMPLETED;
     return result.then(
@@ -126,19 +126,19 @@ export class Executor {
   readonly #deadlines: Deadlines;
   /** Of calls that gave their places away: the others' deadlines find room whatever these do. */
   readonly #quiet: Deadlines;
-  readonly #beginRest: BeginRest;
+  readonly #beginCoolDown: BeginCoolDown;
 
   constructor(
     wheel: WheelService,
     private readonly fenced: FencedParts,
     private readonly completer: Pick<Completer, 'report'>,
     private readonly inFlight: InFlight,
-    private readonly limits: ConcurrencyLimits,
+    private readonly limits: Slots,
     private readonly events: DelayEvents,
   ) {
     this.#deadlines = new Deadlines(wheel, limits.inAll);
     this.#quiet = new Deadlines(wheel, limits.inAll);
-    this.#beginRest = new BeginRest(events);
+    this.#beginCoolDown = new BeginCoolDown(events);
   }
 
   /** A handler that returns no promise is decided, and its place given away, before this returns. */
@@ -151,7 +151,7 @@ export class Executor {
   /** Reports what became of a call, and gives its place away. */
   end(call: Call, outcome: Outcome, atOnce = false): void {
     call.end(outcome, this.#report);
-    call.place.release(atOnce);
+    call.slot.release(atOnce);
   }
 
   close(): void {
@@ -176,7 +176,7 @@ export class Executor {
     const beginsByMs = performance.now() + leaseMs / 2;
     const timeout = this.#deadlines.set(beginsByMs, () => call.timeOut());
     const outcome = transaction.run(() => {
-      this.#beginRest.worked();
+      this.#beginCoolDown.worked();
       timeout?.move(Math.min(performance.now() + timeoutMs, call.leaseEndsAtMs));
       return this.#invoke(call);
     });
@@ -199,7 +199,7 @@ export class Executor {
       this.#end(call, running, outcome);
       running.transaction?.cut();
       if (!call.called) return;
-      this.#linger(first, running.outcome, outcome.kind === 'aborted' ? QUIET_MS : 0);
+      this.#overrun(first, running.outcome, outcome.kind === 'aborted' ? QUIET_MS : 0);
     };
     void running.outcome.then((outcome) => {
       if (!call.over) this.#end(call, running, outcome);
@@ -214,7 +214,7 @@ export class Executor {
 
   /** While one waits for its connection, and for a while after, another would do no better. */
   #unbegun(call: Call, { outcome }: Running, error: unknown): void {
-    const restMs = this.#beginRest.failed(error, performance.now());
+    const restMs = this.#beginCoolDown.failed(error, performance.now());
     // That rests alone keeps this node from claiming it at once. It is written when the database is back, and others may do better.
     const waitMs = Math.min(restMs, GIVEN_BACK_MS_MAX);
     call.end({ kind: 'unbegun', error, waitMs }, this.#report);
@@ -222,16 +222,16 @@ export class Executor {
   }
 
   /** Keeps the place of a call that could not begin, for that long or until something else works again. */
-  #rest({ place }: Call, ms: number): void {
+  #rest({ slot }: Call, ms: number): void {
     let isKept = true;
     const release = (): void => {
       if (!isKept) return;
       isKept = false;
       deadline?.off();
       off();
-      place.release();
+      slot.release();
     };
-    const off = this.#beginRest.whenAnotherWorks(release);
+    const off = this.#beginCoolDown.whenAnotherWorks(release);
     const deadline = this.#deadlines.set(performance.now() + ms, release);
     if (deadline === undefined) release();
   }
@@ -243,14 +243,14 @@ export class Executor {
   };
 
   /** The handler goes on although its result is dropped: counted, so that it cannot pile up unseen. */
-  #linger({ name, event }: Attempt, outcome: Promise<Outcome>, quietMs: number): void {
-    const lingering = this.limits.linger(name);
-    const tell = (): void => void this.events.emit('lingering', { ...event, lingering });
+  #overrun({ name, event }: Attempt, outcome: Promise<Outcome>, quietMs: number): void {
+    const overrunning = this.limits.overrun(name);
+    const tell = (): void => void this.events.emit('overrunning', { ...event, overrunning });
     const later = quietMs > 0 ? this.#quiet.set(performance.now() + quietMs, tell) : undefined;
     if (later === undefined) tell();
     void outcome.finally(() => {
       later?.off();
-      this.limits.lingerNoMore(name);
+      this.limits.overrunEnded(name);
     });
   }
 }

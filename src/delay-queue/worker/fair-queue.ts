@@ -16,7 +16,7 @@ class Fifo {
   peek(): Entry | undefined {
     while (this.#head < this.#entries.length) {
       const entry = this.#entries[this.#head];
-      if (entry?.place === 'ready') return entry;
+      if (entry?.state === 'ready') return entry;
       this.shift();
     }
     return undefined;
@@ -41,14 +41,14 @@ class Fifo {
   pop(): Entry | undefined {
     while (this.length > 0) {
       const entry = this.#entries.pop();
-      if (entry?.place === 'ready') return entry;
+      if (entry?.state === 'ready') return entry;
     }
     return undefined;
   }
 
   /** @returns those that it drops */
   keepOnly(isWanted: (entry: Entry) => boolean): Entry[] {
-    const waiting = this.#entries.slice(this.#head).filter(({ place }) => place === 'ready');
+    const waiting = this.#entries.slice(this.#head).filter(({ state }) => state === 'ready');
     this.#entries = waiting.filter(isWanted);
     this.#head = 0;
     return waiting.filter((entry) => !isWanted(entry));
@@ -66,25 +66,25 @@ const GROUPS_MAX = 100_000;
  * The scanner walks through what is due, in its order. When a walk brings something of a group of which it brought an earlier one
  * that was left out, that is left out as well: else the delays of a group would run in another order. The next walk brings all.
  */
-class Gaps {
+class SkippedGroups {
   readonly #groups = new Set<string>();
-  #walk = 0;
+  #scanNo = 0;
 
   /** Of the next walk nothing is missing. */
-  follow({ walk }: Entry): void {
-    if (walk <= this.#walk) return;
-    this.#walk = walk;
+  follow({ scanNo }: Entry): void {
+    if (scanNo <= this.#scanNo) return;
+    this.#scanNo = scanNo;
     this.#groups.clear();
   }
 
   /** Whether something that comes before it is missing. */
-  isBehind({ group, walk }: Entry): boolean {
-    return walk > 0 && group !== null && this.#groups.has(group);
+  isBehind({ group, scanNo }: Entry): boolean {
+    return scanNo > 0 && group !== null && this.#groups.has(group);
   }
 
   /** @param by what was offered: it, or what it has displaced, is left out */
   leaveOut(entry: Entry, by: Entry): void {
-    const isFound = entry === by && by.walk === 0;
+    const isFound = entry === by && by.scanNo === 0;
     if (entry.group === null || isFound || this.#groups.size >= GROUPS_MAX) return;
     this.#groups.add(entry.group);
   }
@@ -122,7 +122,7 @@ class Line {
   /** Of a line with one group, mostly the one without a name: it needs no turns. */
   #only: Group | undefined;
   readonly #lengths = new Lengths();
-  readonly #gaps = new Gaps();
+  readonly #gaps = new SkippedGroups();
   #length = 0;
   #held = 0;
 
@@ -136,7 +136,7 @@ class Line {
   }
 
   /** Groups of which so many wait. */
-  crowded(from: number): string[] {
+  fullGroups(from: number): string[] {
     return this.#byLength.from(from).flatMap(({ key }) => key ?? []);
   }
 
@@ -157,7 +157,7 @@ class Line {
 
   #push(entry: Entry): void {
     const group = this.#groupOf(entry);
-    entry.place = 'ready';
+    entry.state = 'ready';
     group.push(entry);
     this.#count(group, 1);
   }
@@ -212,7 +212,7 @@ class Line {
   /** What was taken and did not begin is the first of its group again. */
   putBack(entry: Entry): void {
     const group = this.#groupOf(entry);
-    entry.place = 'ready';
+    entry.state = 'ready';
     group.unshift(entry);
     this.#count(group, 1);
   }
@@ -328,20 +328,20 @@ class Lengths {
 }
 
 /** Due entries of one name kept in memory; what does not fit is found again by a sweep, once there is room. */
-const LINE_MAX = 10_000;
+const NAME_MAX = 10_000;
 
 /**
  * So many of all names together are a crowd: half of what the read-ahead has room for. From then on a line takes
  * no more than a claim takes at once, so that the crowds of some names leave room for what others schedule.
  */
-const CROWD = 100_000;
-const LINE_MAX_IN_CROWD = 500;
+const BACKLOG = 100_000;
+const NAME_MAX_IN_BACKLOG = 500;
 
 /**
  * A line for each name that waits, and the names take turns: one that was served goes behind all others,
  * and no other moves. A name that finds no place so keeps its place for the moment when there is one.
  */
-class Turns {
+class Lane {
   /** Served least recently first. A line that is empty has no turn. */
   readonly #lines = new Map<string, Line>();
   #size = 0;
@@ -362,7 +362,7 @@ class Turns {
   }
 
   /** What waits of that name, if anything does. */
-  lineOf(name: string): Line | undefined {
+  queueOf(name: string): Line | undefined {
     return this.#lines.get(name);
   }
 
@@ -370,7 +370,7 @@ class Turns {
   push(entry: Entry): Entry | undefined {
     let line = this.#lines.get(entry.name);
     if (line === undefined) this.#lines.set(entry.name, (line = new Line()));
-    const isFull = line.length >= (this.#size < CROWD ? LINE_MAX : LINE_MAX_IN_CROWD);
+    const isFull = line.length >= (this.#size < BACKLOG ? NAME_MAX : NAME_MAX_IN_BACKLOG);
     const before = line.length;
     const leftOut = line.offer(entry, isFull);
     this.#size += line.length - before;
@@ -433,8 +433,8 @@ export type Taken = 'stalled' | 'healthy' | 'nothing';
  * their own: they are taken one by one. The names of a lane take turns, so do the groups of a name, and the lanes.
  */
 export class ReadyQueue {
-  readonly #healthy = new Turns();
-  readonly #stalled = new Turns();
+  readonly #healthy = new Lane();
+  readonly #stalled = new Lane();
   #isStalledTurn = true;
   #takes = 0;
 
@@ -458,14 +458,14 @@ export class ReadyQueue {
 
   /** Whether there is room for more of that name, if so many are enough, but not of some of its groups. */
   roomFor(name: string, enough: number): { butNotOf: string[] } | undefined {
-    const line = this.#healthy.lineOf(name);
+    const line = this.#healthy.queueOf(name);
     if (line === undefined || line.length < enough) return { butNotOf: [] };
-    return line.hasGroups ? { butNotOf: line.crowded(enough) } : undefined;
+    return line.hasGroups ? { butNotOf: line.fullGroups(enough) } : undefined;
   }
 
   /** A limit of that group is over: what was set aside has its turn again. */
   release(name: string, group: string): void {
-    for (const lane of [this.#healthy, this.#stalled]) lane.lineOf(name)?.release(group);
+    for (const lane of [this.#healthy, this.#stalled]) lane.queueOf(name)?.release(group);
   }
 
   /** @returns who is left out when the line of its name is full */

@@ -2,7 +2,7 @@ import type { DelayEvents } from '../api/events.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { Paced } from '../tasks/recurring-task.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { TimerQueue } from './timer-queue.js';
 
 const BATCH_MAX = 1_000;
@@ -23,7 +23,7 @@ interface Asked {
  */
 export class HintedRows {
   readonly #size = new StatementSize(BATCH_MAX);
-  readonly #trouble: Trouble;
+  readonly #health: TaskHealth;
   readonly #look: Paced;
   #waiting = new Map<number, Asked>();
   #looking: Promise<void> | undefined;
@@ -35,7 +35,7 @@ export class HintedRows {
     private readonly horizonMs: number,
     events: DelayEvents,
   ) {
-    this.#trouble = new Trouble(events, 'look');
+    this.#health = new TaskHealth(events, 'look');
     this.#look = new Paced(() => (this.#looking ??= this.#lookAtAll()), PAUSE_MS);
   }
 
@@ -57,11 +57,11 @@ export class HintedRows {
     const asked = [...this.#waiting.values()];
     this.#waiting = new Map();
     try {
-      await inParts(asked, this.#size, (some) => this.#lookAt(some), this.#trouble);
-      this.#trouble.worked();
+      await inParts(asked, this.#size, (some) => this.#lookAt(some), this.#health);
+      this.#health.worked();
     } catch (error) {
       // A load finds them.
-      this.#trouble.failed(error);
+      this.#health.failed(error);
     }
     this.#looking = undefined;
     if (this.#waiting.size > 0) this.#look.ask();
@@ -74,7 +74,7 @@ export class HintedRows {
       const { wake_ms: wakeMs, now_ms: nowMs } = row;
       if (this.#stopped || wakeMs === null || wakeMs - nowMs > this.horizonMs) continue;
       const wake = { id, epoch, name, group, wakeMs, failed, stalled: leasedBy !== null };
-      this.queue.offer(refused.get(id) ? { ...wake, refused: true } : wake, 'read');
+      this.queue.offer(refused.get(id) ? { ...wake, refused: true } : wake, 'confirmed');
     }
   }
 }

@@ -9,7 +9,7 @@ import type { EngineConnections } from '../database/engine-connections.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { type Idle, Paced } from '../tasks/recurring-task.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { AbortWatch } from './abort-watch.js';
 import type { HeldClaim, InFlight } from './claims.js';
 import type { Source } from './entry.js';
@@ -133,7 +133,7 @@ export class HintFollower {
       if (wakeMs > nearMs || !nodes.mayRun(name, null)) continue;
       if (!isAnyones && !nodes.ownsHinted(id, name, number)) continue;
       const isTaken =
-        number === null ? queue.offer({ ...wake, group: null }, 'told') : rows.ask(id, isAnyones);
+        number === null ? queue.offer({ ...wake, group: null }, 'hinted') : rows.ask(id, isAnyones);
       if (!isTaken) hasRoom = false;
     }
     return hasRoom;
@@ -174,7 +174,7 @@ const groupOf = (extras: string | null): string | null =>
 
 /** Asks attempts to end, on whichever node they run. */
 export class AbortRequests {
-  readonly #trouble: Trouble;
+  readonly #health: TaskHealth;
 
   /** @param inFlight of this node, if it runs handlers */
   constructor(
@@ -183,7 +183,7 @@ export class AbortRequests {
     private readonly inFlight: InFlight | undefined,
     events: DelayEvents,
   ) {
-    this.#trouble = new Trouble(events, 'abort');
+    this.#health = new TaskHealth(events, 'abort');
   }
 
   /**
@@ -195,9 +195,9 @@ export class AbortRequests {
       const claims = await this.store.askAborts(ids);
       this.inFlight?.abort(claims);
       await this.notifier.abort(claims.filter(({ isOwn }) => !isOwn).map(({ id }) => id));
-      this.#trouble.worked();
+      this.#health.worked();
     } catch (error) {
-      this.#trouble.failed(error);
+      this.#health.failed(error);
     }
   }
 }
@@ -232,5 +232,5 @@ export function followHearing({
     });
   };
   follow(listener.hearing);
-  listener.learnt.on(follow);
+  listener.hearingKnown.on(follow);
 }

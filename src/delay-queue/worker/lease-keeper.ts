@@ -2,7 +2,7 @@ import type { DelayEvents } from '../api/events.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { HeldClaim, InFlight } from './claims.js';
 
 const BATCH_MAX = 1_000;
@@ -17,7 +17,7 @@ const BATCH_MAX = 1_000;
 export class LeaseKeeper {
   readonly #task: RecurringTask;
   readonly #size: StatementSize;
-  readonly #trouble: Trouble;
+  readonly #health: TaskHealth;
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
@@ -27,9 +27,9 @@ export class LeaseKeeper {
     private readonly leaseMs: number,
     events: DelayEvents,
   ) {
-    this.#trouble = new Trouble(events, 'renew');
+    this.#health = new TaskHealth(events, 'renew');
     this.#size = new StatementSize(BATCH_MAX, leaseMs / 8);
-    this.#task = new RecurringTask(() => this.#keep(), this.#trouble);
+    this.#task = new RecurringTask(() => this.#keep(), this.#health);
   }
 
   start(): void {
@@ -54,7 +54,7 @@ export class LeaseKeeper {
     const old = [...this.#plain(), ...this.unwritten.all()]
       .filter((attempt) => attempt.leaseEndsAtMs - now < this.leaseMs / 2)
       .toSorted((a, b) => a.leaseEndsAtMs - b.leaseEndsAtMs);
-    await inParts(old, this.#size, (some) => this.#renew(some), this.#trouble);
+    await inParts(old, this.#size, (some) => this.#renew(some), this.#health);
     return this.#everyMs;
   }
 

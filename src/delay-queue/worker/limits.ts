@@ -15,9 +15,9 @@ const LOOK_AGAIN_MS = 2_000;
 /**
  * Beyond this many, the oldest limit is forgotten: the next claim that meets it learns of it again.
  */
-const BLOCKS_MAX = 200_000;
+const THROTTLES_MAX = 200_000;
 
-interface Block {
+interface Throttle {
   name: string;
   /** '' is the whole name. */
   group: string;
@@ -26,10 +26,10 @@ interface Block {
   isFull: boolean;
 }
 
-type KnownBlock = Block & { end?: Deadline | undefined; numbered?: string };
+type KnownThrottle = Throttle & { end?: Deadline | undefined; numbered?: string };
 
 /** Which limit throttles an entry: that of its name, or only that of its group. */
-type HeldBy = 'name' | 'group' | undefined;
+type ThrottledBy = 'name' | 'group' | undefined;
 
 /** What throttles report. */
 export interface ThrottlePort {
@@ -47,7 +47,7 @@ export interface ThrottlePort {
 export class Throttles {
   #isAsking = false;
   /** Oldest first. */
-  readonly #blocks = new Map<string, KnownBlock>();
+  readonly #throttles = new Map<string, KnownThrottle>();
   readonly #ends: Deadlines;
   /**
    * Limits of which an attempt ended while a claim was on its way, which may not have seen that.
@@ -61,7 +61,7 @@ export class Throttles {
     private readonly to: ThrottlePort,
     private readonly nowMs: () => number = () => performance.now(),
   ) {
-    this.#ends = new Deadlines(wheel, BLOCKS_MAX + 1);
+    this.#ends = new Deadlines(wheel, THROTTLES_MAX + 1);
   }
 
   close(): void {
@@ -93,7 +93,7 @@ export class Throttles {
 
   /** Forgets all of it: the database's clock has jumped. */
   clear(): void {
-    for (const key of this.#blocks.keys()) this.#end(key);
+    for (const key of this.#throttles.keys()) this.#end(key);
     this.to.vacant();
   }
 
@@ -115,9 +115,9 @@ export class Throttles {
     this.to.vacant();
   }
 
-  heldBy(name: string, group: string | null): HeldBy {
+  throttledBy(name: string, group: string | null): ThrottledBy {
     if (this.#isAsking) return 'name';
-    if (this.#blocks.size === 0) return undefined;
+    if (this.#throttles.size === 0) return undefined;
     const nowMs = this.nowMs();
     if (this.#isBlocked(groupText(name, ''), nowMs)) return 'name';
     return group !== null && this.#isBlocked(groupText(name, group), nowMs) ? 'group' : undefined;
@@ -128,28 +128,28 @@ export class Throttles {
    */
   leftMs(): number {
     let firstMs = Infinity;
-    for (const { untilMs } of this.#blocks.values()) firstMs = Math.min(firstMs, untilMs);
+    for (const { untilMs } of this.#throttles.values()) firstMs = Math.min(firstMs, untilMs);
     return Math.max(0, firstMs - this.nowMs());
   }
 
-  #begin(block: KnownBlock): void {
+  #begin(block: KnownThrottle): void {
     const key = groupText(block.name, block.group);
-    this.#blocks.get(key)?.end?.off();
+    this.#throttles.get(key)?.end?.off();
     // Inserted anew, as the youngest.
     this.#forget(key);
-    this.#blocks.set(key, block);
+    this.#throttles.set(key, block);
     this.#number(key, block);
     block.end = this.#ends.set(performance.now() + block.untilMs - this.nowMs(), () => {
       this.#end(key);
       this.to.vacant();
     });
-    if (this.#blocks.size <= BLOCKS_MAX) return;
-    const [oldest] = this.#blocks.keys();
+    if (this.#throttles.size <= THROTTLES_MAX) return;
+    const [oldest] = this.#throttles.keys();
     if (oldest !== undefined) this.#end(oldest);
   }
 
   #end(key: string): void {
-    const block = this.#blocks.get(key);
+    const block = this.#throttles.get(key);
     if (block === undefined) return;
     this.#forget(key);
     block.end?.off();
@@ -158,10 +158,10 @@ export class Throttles {
 
   /** Bounded: any login can send hints of any number of groups. */
   #seeFreed(key: string): void {
-    if (this.#isAsking && this.#freed.size < BLOCKS_MAX) this.#freed.add(key);
+    if (this.#isAsking && this.#freed.size < THROTTLES_MAX) this.#freed.add(key);
   }
 
-  #number(key: string, block: KnownBlock): void {
+  #number(key: string, block: KnownThrottle): void {
     if (block.group === '') return;
     const number = numbered(block.name, block.group);
     block.numbered = number;
@@ -171,8 +171,8 @@ export class Throttles {
   }
 
   #forget(key: string): void {
-    const number = this.#blocks.get(key)?.numbered;
-    this.#blocks.delete(key);
+    const number = this.#throttles.get(key)?.numbered;
+    this.#throttles.delete(key);
     if (number === undefined) return;
     const keys = this.#numbered.get(number);
     if (keys?.delete(key) === true && keys.size === 0) this.#numbered.delete(number);
@@ -180,11 +180,11 @@ export class Throttles {
 
   #free(key: string): void {
     this.#seeFreed(key);
-    if (this.#blocks.get(key)?.isFull === true) this.#end(key);
+    if (this.#throttles.get(key)?.isFull === true) this.#end(key);
   }
 
   #isBlocked(key: string, nowMs: number): boolean {
-    return (this.#blocks.get(key)?.untilMs ?? -Infinity) > nowMs;
+    return (this.#throttles.get(key)?.untilMs ?? -Infinity) > nowMs;
   }
 }
 
@@ -194,10 +194,10 @@ const numberText = (name: string, number: number): string => `#${number} ${name}
 const numbered = (name: string, group: string): string => numberText(name, groupNumber(group));
 
 /** Overrunning handlers of one name (past their timeout and still running) until it cools down. */
-const LINGERING_MAX = 1_000;
+const OVERRUNNING_MAX = 1_000;
 
 /** Few enough to report the next cool-down: a name may cool down with every timeout. */
-const WELL_AGAIN = LINGERING_MAX / 2;
+const WELL_AGAIN = OVERRUNNING_MAX / 2;
 
 /**
  * Capacity of one wheel. A process with so many handlers in flight has run out of memory before.
@@ -208,9 +208,9 @@ const IN_ALL_MAX = 2 ** 24;
  * How many calls may run: a number per name, and one for all transactional handlers together,
  * because each of these holds a connection of the application's pool.
  */
-export class ConcurrencyLimits {
+export class Slots {
   readonly #taken = new Map<string, number>();
-  readonly #lingering = new Map<string, number>();
+  readonly #overrunning = new Map<string, number>();
   readonly #resting = new Set<string>();
   #transactional = 0;
 
@@ -235,7 +235,7 @@ export class ConcurrencyLimits {
   /** Takes a slot for a call of that name, if one is free. */
   acquire(name: string): boolean {
     const handler = this.registry.get(name);
-    if (handler === undefined || this.lingering(name) >= LINGERING_MAX) return false;
+    if (handler === undefined || this.overrunning(name) >= OVERRUNNING_MAX) return false;
     const taken = this.#taken.get(name) ?? 0;
     if (taken >= handler.concurrency) return false;
     if (handler.transactional) {
@@ -252,30 +252,30 @@ export class ConcurrencyLimits {
   }
 
   /** Counts a handler that runs although its attempt is over. @returns how many of that name do */
-  linger(name: string): number {
-    const count = this.lingering(name) + 1;
-    this.#lingering.set(name, count);
-    if (count >= LINGERING_MAX && !this.#resting.has(name)) {
+  overrun(name: string): number {
+    const count = this.overrunning(name) + 1;
+    this.#overrunning.set(name, count);
+    if (count >= OVERRUNNING_MAX && !this.#resting.has(name)) {
       this.#resting.add(name);
       this.events.emit('advice', { message: restOf(name, count) });
     }
     return count;
   }
 
-  lingerNoMore(name: string): void {
-    const count = this.lingering(name) - 1;
-    this.#lingering.set(name, count);
+  overrunEnded(name: string): void {
+    const count = this.overrunning(name) - 1;
+    this.#overrunning.set(name, count);
     if (count <= WELL_AGAIN) this.#resting.delete(name);
-    if (count === LINGERING_MAX - 1) this.onVacant();
+    if (count === OVERRUNNING_MAX - 1) this.onVacant();
   }
 
-  lingering(name: string): number {
-    return this.#lingering.get(name) ?? 0;
+  overrunning(name: string): number {
+    return this.#overrunning.get(name) ?? 0;
   }
 }
 
-const restOf = (name: string, lingering: number): string =>
-  `${name} cools down on this node: ${lingering} of its handlers overran their timeout and still run; ` +
+const restOf = (name: string, overrunning: number): string =>
+  `${name} cools down on this node: ${overrunning} of its handlers overran their timeout and still run; ` +
   'it continues as they end (a handler should end when ctx.signal aborts)';
 
 /** A claim that takes more than this share of a lease is too large: its delays run in the rest. */

@@ -4,7 +4,7 @@ import { describeError } from '../api/error-text.js';
 import { DelayEvents } from '../api/events.js';
 import type { ResolvedOptions } from '../config/options.js';
 import { isStatic } from '../handlers/enhanced-method.js';
-import type { Duty } from '../tasks/trouble.js';
+import type { Duty } from '../tasks/task-health.js';
 import { isManual } from './manual-runs.js';
 
 interface Registry {

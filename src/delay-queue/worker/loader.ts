@@ -7,7 +7,7 @@ import type { Cursor, LoadedPage, Shares } from '../store/rows/delay-rows.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
 import { StatementSize } from '../store/statement-size.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { TimerQueue } from './timer-queue.js';
 
 /** Rows of one statement. Parsing more than a few thousand would block the event loop. */
@@ -64,7 +64,7 @@ export class Loader {
   ) {
     this.#loadEveryMs = limits.loadEveryMs;
     this.#nameWatch = new NameWatch(store.nodeName, this.#instance, events);
-    this.#task = new RecurringTask(() => this.#load(), new Trouble(events, 'load'));
+    this.#task = new RecurringTask(() => this.#load(), new TaskHealth(events, 'load'));
   }
 
   /** Registers this node, reads the other nodes, and reads the clock for the first time. */
@@ -127,7 +127,7 @@ export class Loader {
       // Read with the old shares: reads again, with the new ones.
       if (this.nodes.update(page.nodes, page.pauses)) return 0;
       pauseEndsInMs = firstEnd(page);
-      const room = page.wakes.every((wake) => this.queue.offer(wake, 'read'));
+      const room = page.wakes.every((wake) => this.queue.offer(wake, 'confirmed'));
       if (!room || page.cursor === null || page.wakes.length < limit) break;
       from = page.cursor;
     }

@@ -1,6 +1,6 @@
 import { groupText } from '../store/rows/delay-rows.js';
 import { Trigger } from '../tasks/recurring-task.js';
-import type { Reservation, Reservations } from './admission.js';
+import type { AdmittedCall, Admission } from './admission.js';
 import { type Attempt, Call } from './call.js';
 import type { Claimed, Claimer } from './claimer.js';
 import type { InFlight, Outcome } from './claims.js';
@@ -28,14 +28,14 @@ const GIVEN_BACK: Outcome = { kind: 'unbegun', error: undefined, waitMs: 0 };
 /** A prefetched call without a slot. */
 interface Waiting {
   call: Call;
-  reservation: Reservation;
+  reservation: AdmittedCall;
   /** `performance.now()` when its claim was answered. */
   sinceMs: number;
 }
 
 export interface LoopParts {
   queue: Pick<TimerQueue, 'forget' | 'hasRoomBehind' | 'putBack' | 'shut'>;
-  admission: Pick<Reservations, 'ahead' | 'reserve'>;
+  admission: Pick<Admission, 'admit' | 'prefetch'>;
   claimer: Pick<Claimer, 'attempt' | 'claim' | 'stop' | 'whenAnotherWorks'>;
   missed: Pick<MissedClaims, 'lookAfter'>;
   executor: Pick<Executor, 'end' | 'run'>;
@@ -105,7 +105,7 @@ export class Loop {
     const { queue, admission, scanner } = this.parts;
     let pauseLeftMs = Infinity;
     while (this.#mayClaim) {
-      const admitted = admission.reserve(performance.now());
+      const admitted = admission.admit(performance.now());
       pauseLeftMs = Math.min(pauseLeftMs, admitted.pauseLeftMs);
       if (admitted.calls.length === 0) break;
       const claim = this.#claim(admitted.calls).finally(() => {
@@ -123,7 +123,7 @@ export class Loop {
   }
 
   /** Claims the entries of these calls, and begins each call with the rows that it got. */
-  async #claim(calls: readonly Reservation[]): Promise<void> {
+  async #claim(calls: readonly AdmittedCall[]): Promise<void> {
     const { queue, claimer, missed } = this.parts;
     const claimed = await claimer.claim(calls.flatMap(({ entries }) => entries));
     if ('pauseMs' in claimed) {
@@ -136,12 +136,12 @@ export class Loop {
     for (const call of calls) this.#begin(call, claimed, unclaimed);
     if (unclaimed.length === 0) return;
     queue.putBack(unclaimed.filter((entry) => isThrottled(entry, claimed)));
-    const missing = unclaimed.filter((entry) => entry.place === 'claiming');
+    const missing = unclaimed.filter((entry) => entry.state === 'claiming');
     if (missing.length > 0) await missed.lookAfter(missing);
   }
 
   /** @param unclaimed receives the entries whose rows were not claimed */
-  #begin(reservation: Reservation, { rows, askedAtMs }: Claimed, unclaimed: Entry[]): void {
+  #begin(reservation: AdmittedCall, { rows, askedAtMs }: Claimed, unclaimed: Entry[]): void {
     const { queue, claimer } = this.parts;
     const attempts: Attempt[] = [];
     for (const entry of reservation.entries) {
@@ -159,10 +159,10 @@ export class Loop {
   }
 
   /** Executes a call, or lets it wait for its slot. The completer writes its outcome and wakes the loop. */
-  beginCall(call: Call, reservation: Reservation): void {
+  beginCall(call: Call, reservation: AdmittedCall): void {
     const { name } = call.handler;
     const hasOthers = (this.#waiting.get(name)?.size ?? 0) > 0;
-    if (reservation.takePlace(!hasOthers)) return this.#execute(call);
+    if (reservation.takeSlot(!hasOthers)) return this.#execute(call);
     if (hasOthers) this.#nextTurn.trigger();
     const waiting = { call, reservation, sinceMs: performance.now() };
     call.onCut = (outcome) => this.#leave(waiting, outcome);
@@ -186,7 +186,7 @@ export class Loop {
     try {
       for (const next of waiting) {
         if (performance.now() >= endsAtMs) return this.#nextTurn.trigger();
-        if (!next.reservation.takePlace()) break;
+        if (!next.reservation.takeSlot()) break;
         waiting.delete(next);
         next.call.onCut = undefined;
         const waitedMs = performance.now() - next.sinceMs;
@@ -227,7 +227,7 @@ export class Loop {
     for (const [name, waiting] of this.#waiting) {
       for (const each of waiting) {
         if (each.sinceMs > lateMs) continue;
-        this.parts.admission.ahead.isSlow(name);
+        this.parts.admission.prefetch.isSlow(name);
         this.#leave(each, GIVEN_BACK);
       }
       if (waiting.size > 0) this.#watch();

@@ -146,7 +146,7 @@ export class ManualRuns {
     throttles.clear();
     if (!this.#isOver) {
       queue.open();
-      for (const wake of wakes) queue.offer(wake, 'read');
+      for (const wake of wakes) queue.offer(wake, 'confirmed');
       queue.shut();
     }
     let heldMs = Infinity;
@@ -166,7 +166,7 @@ export class ManualRuns {
     return heldMs;
   }
 
-  /** Turns what was requested while its key ran into the delay of that key. */
+  /** Lane what was requested while its key ran into the delay of that key. */
   async placeReruns(): Promise<void> {
     await this.parts.reruns.pass();
   }

@@ -11,7 +11,7 @@ import type { Call } from './call.js';
  * @param work argument of the handler: its delay, or its delays
  * @param handle calls the handler
  */
-export function surrounded(
+export function runMiddleware(
   call: Call,
   work: Delay | Delay[],
   handle: () => unknown,

@@ -7,10 +7,10 @@ import type { LastClaim, LookedRow } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { SetAside } from './claimer.js';
 import type { LostClaims } from './claims.js';
-import { type DyingDelays, NO_ATTEMPT_LEFT } from './dead-letters.js';
+import { type ExhaustedDelays, NO_ATTEMPT_LEFT } from './dead-letters.js';
 import type { Entry } from './entry.js';
 import type { TimerQueue } from './timer-queue.js';
 
@@ -22,8 +22,8 @@ const DEAD_MAX = 1_000;
 
 /** What became of the rows that a claim asked for and did not get. */
 export class MissedClaims {
-  readonly #looking: Trouble;
-  readonly #deadLettering: Trouble;
+  readonly #looking: TaskHealth;
+  readonly #deadLettering: TaskHealth;
   /** Rows of one statement that makes dead letters. */
   readonly #deadSize = new StatementSize(DEAD_MAX);
 
@@ -32,13 +32,13 @@ export class MissedClaims {
     private readonly registry: HandlerRegistry,
     private readonly queue: TimerQueue,
     private readonly lostClaims: LostClaims,
-    private readonly dying: DyingDelays,
+    private readonly dying: ExhaustedDelays,
     private readonly to: { waits(wake: Wake): void },
     private readonly setAside: SetAside,
     events: DelayEvents,
   ) {
-    this.#looking = new Trouble(events, 'look');
-    this.#deadLettering = new Trouble(events, 'bury');
+    this.#looking = new TaskHealth(events, 'look');
+    this.#deadLettering = new TaskHealth(events, 'bury');
   }
 
   /** Looks at each and decides: gone, moved, early, without attempts, or locked by another session. */
@@ -79,10 +79,10 @@ export class MissedClaims {
   #moved(entry: Entry, row: LookedRow, wakeMs: number): void {
     this.queue.forget(entry);
     // A row that others run now is the sweep's to find again, should they fail to finish it; one that
-    // no node runs has a claim of this node's that was committed unheard.
+    // no node runs has a claim of this node's that was committed without an answer.
     if (row.leased_by === null || this.lostClaims.has(row.id, row.epoch)) {
       const { id, epoch, name, group, failed } = row;
-      this.queue.offer({ id, epoch, name, group, wakeMs, stalled: false, failed }, 'read');
+      this.queue.offer({ id, epoch, name, group, wakeMs, stalled: false, failed }, 'confirmed');
     }
   }
 

@@ -2,7 +2,7 @@ import type { DelayEvents } from '../api/events.js';
 import type { NodeStore } from '../store/node.store.js';
 import { StatementSize } from '../store/statement-size.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 
 /** What one statement deletes at most, and the pause before the next while there is more. */
 const BATCH_MAX = 5_000;
@@ -41,7 +41,7 @@ export class Pruner {
     events: DelayEvents,
     idle?: Idle,
   ) {
-    this.#task = new RecurringTask(() => this.#prune(), new Trouble(events, 'prune'), idle);
+    this.#task = new RecurringTask(() => this.#prune(), new TaskHealth(events, 'prune'), idle);
   }
 
   start(): void {

@@ -3,7 +3,7 @@ import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import type { Rerun, RerunPlaced, RerunStore } from '../store/many.store.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 
 const PAGE_MAX = 1_000;
 
@@ -11,7 +11,7 @@ const PAGE_MAX = 1_000;
 const PENDING_EVERY_MS = 1_000;
 
 /**
- * Turns reruns that were kept for running keys into delays, once those runs have ended. Any node
+ * Lane reruns that were kept for running keys into delays, once those runs have ended. Any node
  * does this: the one that ran the key, or kept the rerun, may be gone.
  */
 export class Reruns {
@@ -26,7 +26,7 @@ export class Reruns {
     private readonly idle: Idle,
     private readonly onPlaced: (placed: RerunPlaced) => void,
   ) {
-    this.#task = new RecurringTask(() => this.#look(), new Trouble(events, 'rerun'), idle);
+    this.#task = new RecurringTask(() => this.#look(), new TaskHealth(events, 'rerun'), idle);
   }
 
   start(): void {

@@ -5,11 +5,11 @@ import type { NodeStore } from '../store/node.store.js';
 import type { Cursor, SweptPage } from '../store/rows/delay-rows.js';
 import { StatementSize } from '../store/statement-size.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
-import { Trouble } from '../tasks/trouble.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { TimerQueue } from './timer-queue.js';
 
 /** Names and groups that are full during this scan: skipped until it ends. */
-export class Enough {
+export class FullNames {
   readonly #names = new Set<string>();
   readonly #groups = new Map<string, Set<string>>();
 
@@ -42,7 +42,7 @@ const REST_MS_MIN = 1_000;
  * With a thousand tenants of a hundred overdue delays each, limited to sixty a minute per tenant,
  * 1,025 delays a second run; without this, 141 (`npm run bench -- tenants`).
  */
-export class PassBy {
+export class SkipAhead {
   #endedAtMs = -Infinity;
   #tookMs = 0;
   /** The count of takes at its end. */
@@ -209,14 +209,14 @@ export class Scanner {
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
   /** Number of the scan. All entries with one number come in the order of their wakes. */
-  #walk = 0;
+  #scanNo = 0;
   /** When the pass began. In a backlog it waits for room, and lasts as long. */
   #passBeganAtMs = -Infinity;
   /** The first page of the pass was not its last. */
   #isBehindFirst = false;
   readonly #size = new ScanSize();
   readonly #start = new ScanStart();
-  readonly #passBy: PassBy;
+  readonly #skipAhead: SkipAhead;
   #meeting: NodeJS.Timeout | undefined;
   #helpAtMs = -Infinity;
   /** The queue's overflows when the pass began: the cursor may be past what has found no room since. */
@@ -233,8 +233,8 @@ export class Scanner {
     events: DelayEvents,
     idle?: Idle,
   ) {
-    this.#passBy = new PassBy(queue);
-    this.#task = new RecurringTask(() => this.#sweep(), new Trouble(events, 'sweep'), idle);
+    this.#skipAhead = new SkipAhead(queue);
+    this.#task = new RecurringTask(() => this.#sweep(), new TaskHealth(events, 'sweep'), idle);
   }
 
   /**
@@ -291,7 +291,7 @@ export class Scanner {
       if (shares !== this.nodes.shares) break;
       this.#start.read(page, askedAtMs, performance.now());
       // The next pass finds again what has no room.
-      for (const wake of page.wakes) this.queue.offer(wake, 'read', this.#walk);
+      for (const wake of page.wakes) this.queue.offer(wake, 'confirmed', this.#scanNo);
       this.#next(page);
       // The claim of these rows goes first: perhaps only one connection is open.
       await turn();
@@ -299,11 +299,11 @@ export class Scanner {
     this.#waitsForRoom = this.#pass !== 'none';
     const restMs = this.nodes.hasPeers ? Math.min(this.everyMs, PEERS_EVERY_MS) : this.everyMs;
     if (!this.#waitsForRoom) return restMs;
-    if (this.#passBy.dueInMs(this.everyMs) <= 0) {
-      await this.#passBy.run(() => this.#fetchBehind());
+    if (this.#skipAhead.dueInMs(this.everyMs) <= 0) {
+      await this.#skipAhead.run(() => this.#fetchBehind());
       this.#begin('own');
     }
-    return Math.min(restMs, Math.max(0, this.#passBy.dueInMs(this.everyMs)));
+    return Math.min(restMs, Math.max(0, this.#skipAhead.dueInMs(this.everyMs)));
   }
 
   /**
@@ -314,7 +314,7 @@ export class Scanner {
    */
   async #fetchBehind(): Promise<void> {
     const { shares } = this.nodes;
-    const enough = new Enough(this.queue);
+    const enough = new FullNames(this.queue);
     this.#begin('own');
     let cursor = this.#cursor;
     for (;;) {
@@ -332,7 +332,7 @@ export class Scanner {
       );
       if (page === undefined) continue;
       if (shares !== this.nodes.shares) return;
-      for (const wake of page.wakes) this.queue.offer(wake, 'read', this.#walk);
+      for (const wake of page.wakes) this.queue.offer(wake, 'confirmed', this.#scanNo);
       if (page.cursor === null) return;
       cursor = page.cursor;
     }
@@ -361,7 +361,7 @@ export class Scanner {
 
   #begin(pass: 'none' | 'own' | 'help'): void {
     this.#pass = pass;
-    this.#walk += 1;
+    this.#scanNo += 1;
     this.#isBehindFirst = false;
     this.#cursor = this.#start.begin(performance.now());
     if (pass === 'own') {

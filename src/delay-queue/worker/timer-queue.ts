@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { Nodes } from '../cluster/nodes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { Wake } from '../store/rows/delay-rows.js';
-import { Moment } from '../tasks/signal.js';
+import { Condition } from '../tasks/signal.js';
 import type { WheelChannel } from '../timer-wheel/wheel.channel.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import type { InFlight, LostClaims } from './claims.js';
@@ -30,7 +30,7 @@ export class ReadAhead {
   /** Bound here, so that the turn does not run in the AsyncLocalStorage of the first caller. */
   readonly #onTurn = AsyncResource.bind(() => this.#handOverOverdue());
   #hinted = 0;
-  readonly emptied = new Moment();
+  readonly emptied = new Condition();
 
   /** @param onDue receives the entries that are due, in the order of their wakes */
   constructor(
@@ -44,16 +44,16 @@ export class ReadAhead {
 
   /**
    * Watches a wake.
-   * @param walk number of the scan that found it; 0: no scan did
+   * @param scanNo number of the scan that found it; 0: no scan did
    * @returns false when there is no room: a later load brings it again
    */
-  arm(wake: Wake, source: Source, walk = 0): boolean {
-    const isHinted = source === 'told';
+  arm(wake: Wake, source: Source, scanNo = 0): boolean {
+    const isHinted = source === 'hinted';
     const known = this.#entries.get(wake.id);
-    if (known === undefined) return this.#add(wake, isHinted, walk);
+    if (known === undefined) return this.#add(wake, isHinted, scanNo);
     // The answer of the claim in flight says what became of the row, up to its epoch.
-    if (known.place === 'claiming') {
-      if (wake.epoch > known.epoch) known.heard = [wake, source];
+    if (known.state === 'claiming') {
+      if (wake.epoch > known.epoch) known.later = [wake, source];
       return true;
     }
     if (wake.epoch === known.epoch && wake.wakeMs === known.wakeMs) {
@@ -61,9 +61,9 @@ export class ReadAhead {
       return true;
     }
     if (!isBetter(wake, isHinted, known)) return true;
-    if (isHinted && !known.told && this.#isHintedFull) return false;
+    if (isHinted && !known.hinted && this.#isHintedFull) return false;
     this.forget(known);
-    return this.#add(wake, isHinted, walk);
+    return this.#add(wake, isHinted, scanNo);
   }
 
   /** The row of this entry was read and has this wake. */
@@ -75,7 +75,7 @@ export class ReadAhead {
 
   /** Whether a claim of that row is in flight. */
   isClaiming(id: number): boolean {
-    return this.#entries.get(id)?.place === 'claiming';
+    return this.#entries.get(id)?.state === 'claiming';
   }
 
   /** Makes an entry due again later: its row was locked, or not due yet. */
@@ -84,26 +84,26 @@ export class ReadAhead {
     const handle = this.#channel.add(deadlineMs, entry.id);
     if (handle === undefined) return this.forget(entry);
     entry.handle = handle;
-    entry.place = 'wheel';
-    this.#armHeard(entry);
+    entry.state = 'wheel';
+    this.#armLater(entry);
   }
 
   /** Forgets an id whose row is gone. An unknown id is ignored. */
   disarm(id: number): void {
     const entry = this.#entries.get(id);
-    if (entry !== undefined && entry.place !== 'claiming') this.forget(entry);
+    if (entry !== undefined && entry.state !== 'claiming') this.forget(entry);
   }
 
   forget(entry: Entry): void {
-    if (entry.place === 'wheel') this.#channel.cancel(entry.handle);
+    if (entry.state === 'wheel') this.#channel.cancel(entry.handle);
     this.#drop(entry);
-    this.#armHeard(entry);
+    this.#armLater(entry);
   }
 
   /** The database's clock has jumped: works out every deadline again. */
   realign(): void {
     for (const entry of this.#entries.values()) {
-      if (entry.place === 'wheel') {
+      if (entry.state === 'wheel') {
         this.#channel.move(entry.handle, this.clock.toMonotonicMs(entry.wakeMs));
       }
     }
@@ -113,7 +113,7 @@ export class ReadAhead {
     clearImmediate(this.#turn);
     this.#entries.clear();
     this.#channel.close();
-    this.emptied.happens();
+    this.emptied.notify();
   }
 
   get isEmpty(): boolean {
@@ -121,17 +121,17 @@ export class ReadAhead {
   }
 
   /** Arms the wake that arrived while the entry was being claimed. */
-  #armHeard(entry: Entry): void {
-    const { heard } = entry;
-    entry.heard = undefined;
-    if (heard !== undefined) this.arm(...heard);
+  #armLater(entry: Entry): void {
+    const { later } = entry;
+    entry.later = undefined;
+    if (later !== undefined) this.arm(...later);
   }
 
   get #isHintedFull(): boolean {
     return this.#hinted >= this.entriesMax / HINTED_SHARE;
   }
 
-  #add(wake: Wake, hinted: boolean, walk: number): boolean {
+  #add(wake: Wake, hinted: boolean, scanNo: number): boolean {
     const deadlineMs = this.clock.toMonotonicMs(wake.wakeMs);
     if (hinted && this.#isHintedFull) return false;
     if (this.#entries.size >= this.entriesMax && (hinted || !this.#dropFarthest(deadlineMs))) {
@@ -140,7 +140,7 @@ export class ReadAhead {
     const isOverdue = deadlineMs <= performance.now();
     const handle = isOverdue ? NO_HANDLE : this.#channel.add(deadlineMs, wake.id);
     if (handle === undefined) return false;
-    const entry = entryOf(wake, isOverdue ? 'due' : 'wheel', handle, hinted, walk);
+    const entry = entryOf(wake, isOverdue ? 'due' : 'wheel', handle, hinted, scanNo);
     this.#entries.set(wake.id, entry);
     if (hinted) this.#hinted += 1;
     if (isOverdue) {
@@ -171,7 +171,7 @@ export class ReadAhead {
     if (this.#overdue.length > 0) {
       const later: Entry[] = [];
       for (const entry of this.#overdue) {
-        if (entry.place === 'due') (entry.wakeMs <= untilMs ? due : later).push(entry);
+        if (entry.state === 'due') (entry.wakeMs <= untilMs ? due : later).push(entry);
       }
       this.#overdue = later;
       due.sort((a, b) => a.wakeMs - b.wakeMs);
@@ -180,23 +180,23 @@ export class ReadAhead {
   }
 
   #drop(entry: Entry): void {
-    entry.place = 'gone';
+    entry.state = 'gone';
     if (this.#entries.get(entry.id) !== entry) return;
     this.#entries.delete(entry.id);
     this.#confirm(entry);
-    if (this.isEmpty) this.emptied.happens();
+    if (this.isEmpty) this.emptied.notify();
   }
 
   #confirm(entry: Entry): void {
-    if (entry.told) this.#hinted -= 1;
-    entry.told = false;
+    if (entry.hinted) this.#hinted -= 1;
+    entry.hinted = false;
   }
 
   #expire(ids: readonly number[]): void {
     const due: Entry[] = [];
     for (const id of ids) {
       const entry = this.#entries.get(id);
-      if (entry?.place === 'wheel') due.push(entry);
+      if (entry?.state === 'wheel') due.push(entry);
     }
     this.#handOver(due, due.at(-1)?.wakeMs ?? -Infinity);
   }
@@ -301,22 +301,22 @@ export class TimerQueue {
 
   /**
    * Watches a wake, unless its claim runs here or ran here, or its name does not run here.
-   * @param walk number of the scan that found it, if one did
+   * @param scanNo number of the scan that found it, if one did
    * @returns false when there was no room for it
    */
-  offer(wake: Wake, source: Source, walk?: number): boolean {
+  offer(wake: Wake, source: Source, scanNo?: number): boolean {
     if (!this.#isOpen || !this.nodes.mayRun(wake.name, wake.group)) return true;
     if (!Number.isSafeInteger(wake.id) || !Number.isSafeInteger(wake.epoch) || wake.epoch < 0) {
       this.to.unreadable(wake.id);
       return true;
     }
     if (isTaken(this.claims, wake) || this.#giveBackLost(wake)) return true;
-    return this.#readAhead.arm(wake, source, walk);
+    return this.#readAhead.arm(wake, source, scanNo);
   }
 
   /** Offers where a delay goes on whose attempt has ended here, if that is within the horizon. */
   offerIfNear(wake: Wake): void {
-    if (wake.wakeMs - this.clock.nowMs() <= this.limits.horizonMs) this.offer(wake, 'read');
+    if (wake.wakeMs - this.clock.nowMs() <= this.limits.horizonMs) this.offer(wake, 'confirmed');
   }
 
   /** The row of that id is gone. */
@@ -379,7 +379,7 @@ export class TimerQueue {
   /** Of entries that were taken, in their order: a limit throttled them, and they wait on. */
   putBack(entries: readonly Entry[]): void {
     for (const entry of entries.toReversed()) {
-      const isWanted = entry.heard === undefined && this.nodes.mayRun(entry.name, entry.group);
+      const isWanted = entry.later === undefined && this.nodes.mayRun(entry.name, entry.group);
       if (isWanted) this.#ready.putBack(entry);
       else this.#readAhead.forget(entry);
     }

@@ -2,8 +2,8 @@ import type { DelayEvents } from '../api/events.js';
 import type { Runner } from '../database/runner.js';
 import { wasCommitted } from '../database/transaction-status.sql.js';
 import { lockedPauseMs, rest, retryPauseMs } from '../tasks/growing-pause.js';
-import { Moment, within } from '../tasks/signal.js';
-import { Trouble } from '../tasks/trouble.js';
+import { Condition, within } from '../tasks/signal.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { HeldClaim, InFlight, Outcome } from './claims.js';
 
 const COMPLETED: Outcome = { kind: 'completed' };
@@ -16,8 +16,8 @@ const COMPLETED: Outcome = { kind: 'completed' };
 export class UnansweredCommits {
   /** The attempts of a batch share one query. */
   readonly #asked = new Map<string, Promise<boolean | undefined>>();
-  readonly #empty = new Moment();
-  readonly #trouble: Trouble;
+  readonly #empty = new Condition();
+  readonly #health: TaskHealth;
   #size = 0;
   #isClosed = false;
 
@@ -27,7 +27,7 @@ export class UnansweredCommits {
     private readonly unwritten: InFlight,
     events: DelayEvents,
   ) {
-    this.#trouble = new Trouble(events, 'acknowledge');
+    this.#health = new TaskHealth(events, 'acknowledge');
   }
 
   /** Attempts whose COMMIT is still unknown. */
@@ -50,7 +50,7 @@ export class UnansweredCommits {
       this.unwritten.delete(claim);
       this.#size -= 1;
       if (isCommitted !== undefined) tell(claim, isCommitted ? COMPLETED : outcome);
-      if (this.#size === 0) this.#empty.happens();
+      if (this.#size === 0) this.#empty.notify();
     });
   }
 
@@ -78,12 +78,12 @@ export class UnansweredCommits {
     while (!this.#isClosed) {
       try {
         const isCommitted = await wasCommitted(this.runner, transaction);
-        this.#trouble.worked();
+        this.#health.worked();
         if (isCommitted !== undefined) return isCommitted;
         await rest(lockedPauseMs((looks += 1)));
       } catch (error) {
-        this.#trouble.failed(error);
-        await this.#trouble.pause(retryPauseMs((failures += 1)));
+        this.#health.failed(error);
+        await this.#health.pause(retryPauseMs((failures += 1)));
       }
     }
     return undefined;

@@ -15,16 +15,16 @@ import { TestClockStore } from '../store/test-clock.store.js';
 import { Idle } from '../tasks/recurring-task.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { AbortWatch } from './abort-watch.js';
-import { handlersShareOf, Reservations } from './admission.js';
+import { handlersShareOf, Admission } from './admission.js';
 import { Claimer, SetAside } from './claimer.js';
-import { type DyingClaim, InFlight, LostClaims } from './claims.js';
+import { type ExhaustedClaim, InFlight, LostClaims } from './claims.js';
 import { Completer } from './completer.js';
-import { DyingDelays } from './dead-letters.js';
+import { ExhaustedDelays } from './dead-letters.js';
 import { Executor } from './executor.js';
 import { IsolationLevel } from './fenced-transaction.js';
 import { HintedRows } from './hinted-rows.js';
 import { HintFollower, reportVacancy } from './hints.js';
-import { ClaimSizes, ConcurrencyLimits, Throttles } from './limits.js';
+import { ClaimSizes, Slots, Throttles } from './limits.js';
 import { Loader } from './loader.js';
 import { Loop } from './loop.js';
 import { isManual, TestClock } from './manual-runs.js';
@@ -55,7 +55,7 @@ export interface Reports {
   /** Outcomes were written. */
   wrote(): void;
   /** The last attempt of a delay has failed whose name has an `@OnDeadDelay`. */
-  exhausted(dying: DyingClaim): void;
+  exhausted(dying: ExhaustedClaim): void;
 }
 
 type Base = ReturnType<typeof baseOf>;
@@ -138,11 +138,11 @@ export function executorsOf(parts: WorkerParts, base: Base, core: Core, to: Repo
   const { store, inFlight } = base;
   const poolMax = connections.applicationPoolMax;
   const share = handlersShareOf(poolMax, registry, options.concurrency, events);
-  const slots = new ConcurrencyLimits(registry, share, events, () => to.wake());
+  const slots = new Slots(registry, share, events, () => to.wake());
   const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
   const executor = new Executor(wheel, fenced, core.completer, inFlight, slots, events);
   const around = { ...core.claims, wheel, fenced, store, registry, places: slots, events };
-  return { slots, executor, exhausted: new DyingDelays(around) };
+  return { slots, executor, exhausted: new ExhaustedDelays(around) };
 }
 
 /** The loop itself, with what admits and claims. */
@@ -160,7 +160,7 @@ export function loopOf(
   const { installation, historyKept, nodeName, leaseMs } = options;
   const sizes = new ClaimSizes(claimBatch, (name) => registry.get(name)?.leaseMs ?? leaseMs);
   const limited = new LimitStore(connections, installation, historyKept, nodeName, processLock);
-  const admission = new Reservations(slots, registry, { claimBatch }, throttles, sizes, queue, {
+  const admission = new Admission(slots, registry, { claimBatch }, throttles, sizes, queue, {
     freed: (name) => to.slotFreed(name),
     vacant: () => to.wake(),
   });

@@ -80,7 +80,11 @@ export class Worker {
       base.idle,
       ({ wake, nowMs }) => {
         if (base.testClock !== undefined) return;
-        announcer.announce(wake, { databaseMs: nowMs, monotonicMs: performance.now() }, 'read');
+        announcer.announce(
+          wake,
+          { databaseMs: nowMs, monotonicMs: performance.now() },
+          'confirmed',
+        );
       },
     );
     this.manual = base.testClock && this.#manualOf(base.testClock);

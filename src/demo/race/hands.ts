@@ -26,7 +26,7 @@ export async function handsOf(
 }
 
 /** Orders whose close that node has begun. Polled often, so it must be cheap. */
-export async function heldBy(client: Client, name: string): Promise<string[]> {
+export async function throttledBy(client: Client, name: string): Promise<string[]> {
   const { rows } = await client.query<{ orderId: string }>({
     name: 'held by',
     text: `SELECT key AS "orderId" FROM delay_queue.delay

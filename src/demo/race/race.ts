@@ -5,7 +5,7 @@ import { checksOf, countOf, type RaceCheck } from './checks.js';
 import type { ClosingTime } from './closing-time.js';
 import type { RaceOptions } from './command-line.js';
 import { stopAtWork } from './faults.js';
-import { handsOf, heldBy } from './hands.js';
+import { handsOf, throttledBy } from './hands.js';
 import type { Fault, Ledger, LedgerOrder } from './ledger.js';
 import { pictureOf, type Picture } from './picture.js';
 import { LEASE_MS, planOf, type Plan } from './plan.js';
@@ -191,7 +191,7 @@ class Race {
       // While it closes an unpaid order: another process has to take over.
       const unpaid = new Set(orders.filter(({ payment }) => !payment).map(({ id }) => id));
       const isAtWork = async (): Promise<boolean> =>
-        (await heldBy(client, victim.name)).some((id) => unpaid.has(id));
+        (await throttledBy(client, victim.name)).some((id) => unpaid.has(id));
       await stopAtWork(victim, isAtWork, this.clock);
     } else {
       victim.pause();

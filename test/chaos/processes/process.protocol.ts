@@ -51,7 +51,7 @@ export const POOL_MAX = 12;
 /** Leases are short, so that a minute holds many of them. */
 export const LEASE_MS = 2_000;
 
-/** Enough for a delay that every fault meets. */
+/** FullNames for a delay that every fault meets. */
 export const MAX_ATTEMPTS = 20;
 
 export const QUEUE: DelayQueueOptions = {

@@ -16,7 +16,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
   'believes-hints': {
     about: 'takes what anybody says by NOTIFY for what a row says',
     hole: POISONED,
-    patches: [patch('worker/hints.ts', "group: null }, 'told')", "group: null }, 'read')")],
+    patches: [patch('worker/hints.ts', "group: null }, 'hinted')", "group: null }, 'confirmed')")],
     kinds: ['callers'],
     programs: 30,
     blamedBy: ['late'],
@@ -27,7 +27,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: POISONED,
     patches: [
       KEEPS_WHAT_WAS_UNDONE,
-      patch('worker/engine.ts', "certain ? 'read' : 'told'", "'read'"),
+      patch('worker/engine.ts', "certain ? 'confirmed' : 'hinted'", "'confirmed'"),
     ],
     kinds: ['callers'],
     programs: 30,

@@ -25,7 +25,7 @@ const TIMES = 200;
 const ODD = 180;
 const LOOK_EVERY_MS = 500;
 
-class Dying {
+class ExhaustedDelay {
   @OnDelay('test.dying', { maxAttempts: 1, transactional: false })
   run(): void {
     throw new Error('no');
@@ -58,7 +58,7 @@ const providers = [
   plainHandler('test.limited', () => {}, { perGroup: { concurrency: 1 }, concurrency: 20 }),
   plainHandler('test.aborted', untilAborted, { concurrency: 200 }),
   plainHandler('test.timed-out', untilAborted, { timeout: '5ms', maxAttempts: 1 }),
-  Dying,
+  ExhaustedDelay,
 ];
 
 let stage: Stage;

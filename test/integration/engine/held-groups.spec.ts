@@ -70,7 +70,7 @@ it.each([
       { concurrency: 500, ...ONE_AT_A_TIME },
     );
     await stage.start({ providers: [handler] });
-    // 15,000 in twenty lines of one at a time: 4 s of a quiet machine, and half a minute of a crowded one.
+    // 15,000 in twenty lines of one at a time: 4 s of a quiet machine, and half a minute of a fullGroups one.
     await until(
       () => stage.sql('SELECT FROM delay_queue.delay LIMIT 1'),
       (rows) => rows.length === 0,

@@ -46,10 +46,10 @@ it('a plain handler that outlives its timeout fails its attempt and frees its sl
   };
   for (const [at, key] of Object.keys(late).entries()) {
     const retrying = node.next('retrying');
-    const lingering = node.next('lingering');
+    const overrunning = node.next('overrunning');
     await node.delays.schedule('test.slow', null, { after: 0, key });
     expect(await retrying).toMatchObject({ key, attempt: 1 });
-    expect(await lingering).toMatchObject({ key, lingering: at + 1 });
+    expect(await overrunning).toMatchObject({ key, overrunning: at + 1 });
   }
   const timeout = expect.any(DelayTimeoutError);
   expect(reasons).toEqual([timeout, timeout]);
@@ -78,10 +78,10 @@ describe('a transactional handler that never returns', () => {
     );
     const node = await stage.start({ providers: [handler] });
     const dead = node.next('dead');
-    const lingering = node.next('lingering');
+    const overrunning = node.next('overrunning');
     await node.delays.schedule('test.stuck', null, { after: 0, key: 'k' });
     expect(await dead).toMatchObject({ error: expect.stringContaining('DelayTimeoutError') });
-    expect(await lingering).toMatchObject({ lingering: 1 });
+    expect(await overrunning).toMatchObject({ overrunning: 1 });
     expect(await stage.sql('SELECT n FROM effect FOR UPDATE NOWAIT')).toEqual([{ n: 0 }]);
     expect(await node.delays.retryDead('test.stuck', 'k')).toMatchObject({ verdict: 'retried' });
   });

@@ -28,7 +28,7 @@ it.each<[string, error: string, before: (other: OtherNode, id: string) => Promis
     async (other, id) => {
       const { epoch } = await other.claimAndDie(id);
       const request = { id: Number(id), epoch, leaseMs: 0, maxAttempts: 1 };
-      expect(await other.store.claimDying(request, true)).toMatchObject({ attempts: 1 });
+      expect(await other.store.claimExhausted(request, true)).toMatchObject({ attempts: 1 });
     },
   ],
 ])('in a test, a delay has died %s', async (_, error, before) => {

@@ -26,7 +26,7 @@ const attempt = (): void => {
   fails();
 };
 
-class Dying {
+class ExhaustedDelay {
   @OnDelay('test.dying', { maxAttempts: 1 })
   run(): void {
     attempt();
@@ -40,7 +40,7 @@ class Dying {
 
 const PLAIN = plainHandler('test.plain', attempt, { maxAttempts: 2 });
 const node = new OneNode({
-  providers: [PLAIN, fencedHandler('test.fenced', attempt, { maxAttempts: 2 }), Dying],
+  providers: [PLAIN, fencedHandler('test.fenced', attempt, { maxAttempts: 2 }), ExhaustedDelay],
 });
 
 beforeEach(() => {

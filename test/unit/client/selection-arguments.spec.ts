@@ -6,7 +6,7 @@ import {
   nextOf,
   pageOf,
   pauseOptionsOf,
-  type StoryPlace,
+  type StoryPosition,
   storyFilterOf,
   storyPageOf,
   topGroupsOf,
@@ -16,8 +16,8 @@ const ANY = { mayBeEmpty: true };
 const INSTANT = new Date(0);
 const ISO = INSTANT.toISOString();
 const OF_ANY = { key: 'k', keyPrefix: 'k', group: 'g', groupPrefix: 'g', error: 'no' };
-const LIVE: StoryPlace = { among: 'live', behindId: 0 };
-const ENDED: StoryPlace = { among: 'ended', behind: undefined };
+const LIVE: StoryPosition = { among: 'live', behindId: 0 };
+const ENDED: StoryPosition = { among: 'ended', behind: undefined };
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `n${n}`);
 
@@ -86,7 +86,7 @@ describe('a page', () => {
       by: 'oldestOverdueMs',
       limit: 1,
     });
-    expect(storyPageOf({}, LIVE)).toEqual({ limit: 100, place: LIVE });
+    expect(storyPageOf({}, LIVE)).toEqual({ limit: 100, position: LIVE });
     for (const parse of [pageOf, topGroupsOf, (of: unknown) => storyPageOf(of, LIVE)]) {
       for (const limit of [0, 1_001]) expect(() => parse({ limit })).toThrow('limit: must be');
     }
@@ -94,12 +94,12 @@ describe('a page', () => {
     expect(() => topGroupsOf({ orderBy: 'dying' })).toThrow('orderBy: must be one of total,');
   });
 
-  it.each<StoryPlace>([
+  it.each<StoryPosition>([
     { among: 'live', behindId: 42 },
     { among: 'ended', behind: { endedUs: 1_760_000_000_000_123, id: 7, epoch: 3 } },
     { among: 'ended', behind: { endedUs: -5, id: 7, epoch: 0 } },
   ])('goes on where the one before has ended: %j', (place) => {
-    expect(storyPageOf({ after: nextOf(place) }, LIVE).place).toEqual(place);
+    expect(storyPageOf({ after: nextOf(place) }, LIVE).position).toEqual(place);
   });
 
   it('of what has ended begins among nothing that lives', () => {

@@ -6,7 +6,7 @@ import { nodesHint } from '../../../src/delay-queue/cluster/hint.js';
 import { HintListener } from '../../../src/delay-queue/cluster/listener.js';
 import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { Idle } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
 import { signal } from '../../support/delay-node.js';
 
 const CHANNEL = 'delay_queue';
@@ -45,7 +45,7 @@ let ending: Promise<void>;
 let locks: (Record<'held' | 'process_held', string> | Error)[];
 /** What becomes of what it says to itself. */
 let echo: 'comes' | 'is lost' | 'fails';
-let learnt: string[];
+let hearingKnown: string[];
 let events: DelayEvents;
 /** Before when connections were opened that are used no more. */
 let renewed: number[];
@@ -64,7 +64,13 @@ beforeEach(async () => {
   // Pauses are at their longest.
   jest.spyOn(Math, 'random').mockReturnValue(0);
   [clients, askedAtMs, told, heard, renewed, isUp] = [[], [], [], [], [], true];
-  [locks, echo, learnt, opening, ending] = [[], 'comes', [], Promise.resolve(), Promise.resolve()];
+  [locks, echo, hearingKnown, opening, ending] = [
+    [],
+    'comes',
+    [],
+    Promise.resolve(),
+    Promise.resolve(),
+  ];
   events = new DelayEvents();
   events.on('trouble', ({ during }) => told.push(during));
   events.on('recovered', ({ during }) => told.push(`${during} again`));
@@ -90,7 +96,7 @@ beforeEach(async () => {
   make = () => {
     listener = new HintListener(connections, CHANNEL, 'node', events, idle);
     listener.hints.on(({ kind }) => heard.push(kind));
-    listener.learnt.on((hearing) => learnt.push(hearing));
+    listener.hearingKnown.on((hearing) => hearingKnown.push(hearing));
     return listener.start();
   };
   await make();
@@ -281,7 +287,7 @@ it('a connection that ends without an error is made anew, and a notification wit
 });
 
 it('a listener connects again as soon as something else works again, and not once it has stopped', async () => {
-  const other = new Trouble(events, 'claim');
+  const other = new TaskHealth(events, 'claim');
   isUp = false;
   cut();
   await pass(FIRST_MS);
@@ -316,12 +322,12 @@ describe('where LISTEN does not work', () => {
 
   it('and that cannot be told, it is asked again, and has its locks only then', async () => {
     expect(await another('fails')).toBe(true);
-    expect([listener.hearing, isPresent(), learnt]).toEqual(['unknown', false, []]);
+    expect([listener.hearing, isPresent(), hearingKnown]).toEqual(['unknown', false, []]);
     await pass(999);
-    expect(learnt).toEqual([]);
+    expect(hearingKnown).toEqual([]);
     echo = 'comes';
     await pass(1);
-    expect([learnt, listener.hearing, isPresent()]).toEqual([['heard'], 'heard', true]);
+    expect([hearingKnown, listener.hearing, isPresent()]).toEqual([['heard'], 'heard', true]);
     expect(tries()).toBe(2);
   });
 
@@ -330,7 +336,7 @@ describe('where LISTEN does not work', () => {
     cut();
     echo = 'comes';
     await pass(FIRST_MS);
-    expect([learnt, isPresent()]).toEqual([['heard'], true]);
+    expect([hearingKnown, isPresent()]).toEqual([['heard'], true]);
   });
 
   it.each(['stop', 'retire'] as const)(
@@ -340,7 +346,11 @@ describe('where LISTEN does not work', () => {
       const said = current().queries.length;
       await listener[end]();
       await pass(600_000);
-      expect([current().hasEnded, current().queries.length, learnt]).toEqual([true, said, []]);
+      expect([current().hasEnded, current().queries.length, hearingKnown]).toEqual([
+        true,
+        said,
+        [],
+      ]);
       expect(jest.getTimerCount()).toBe(0);
     },
   );

@@ -57,7 +57,7 @@ describe('a payload', () => {
       'payload.a[0]["b c"]["Symbol(d)"]',
       'no',
     ],
-    [{ issues: [] }, 'payload', 'does not fit into its schema'],
+    [{ issues: [] }, 'payload', 'does not match its schema'],
     [undefined, 'payload', 'its schema gave no result'],
   ])('is refused with the path of the issue: no. %#', (result, field, why) => {
     const refused = { field, why: expect.stringContaining(why) };

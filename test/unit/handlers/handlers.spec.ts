@@ -54,7 +54,7 @@ describe('what is found at start', () => {
       timeoutMs: 20_000,
       leaseMs: 60_000,
       maxAttempts: 10,
-      place: 'Timers.a (RootTestModule)',
+      location: 'Timers.a (RootTestModule)',
     });
     expect(registry.get('test.b')?.transactional).toBe(true);
     expect(registry.get('test.unknown')).toBeUndefined();

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import { type Growth, pauseMs } from '../../../src/delay-queue/tasks/growing-pause.js';
 import { Idle, RecurringTask, Trigger } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
 import { LATE, within } from '../../../src/delay-queue/tasks/signal.js';
 import { signal } from '../../support/delay-node.js';
 
@@ -34,7 +34,7 @@ describe('a recurring task', () => {
   let task: RecurringTask;
   let idle: Idle;
   /** Another duty of the same application. */
-  let other: Trouble;
+  let other: TaskHealth;
 
   beforeEach(() => {
     told = [];
@@ -42,13 +42,13 @@ describe('a recurring task', () => {
     const events = new DelayEvents();
     events.on('trouble', () => told.push('trouble'));
     events.on('recovered', () => told.push('recovered'));
-    other = new Trouble(events, 'sweep');
+    other = new TaskHealth(events, 'sweep');
     task = new RecurringTask(
       () => {
         runs += 1;
         return run();
       },
-      new Trouble(events, 'load'),
+      new TaskHealth(events, 'load'),
       idle,
     );
   });
@@ -181,7 +181,7 @@ describe('a node that is idle', () => {
 
 it('a pause of one duty ends when another works again, or by itself', async () => {
   const events = new DelayEvents();
-  const [first, second] = [new Trouble(events, 'claim'), new Trouble(events, 'load')];
+  const [first, second] = [new TaskHealth(events, 'claim'), new TaskHealth(events, 'load')];
   const ended: string[] = [];
   const pause = (ms: number, name: string) => first.pause(ms).then(() => ended.push(name));
   void pause(1_000, 'by itself');

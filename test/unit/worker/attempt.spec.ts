@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Attempt, Call, outcomeOf } from '../../../src/delay-queue/worker/call.js';
 import { readPayloads } from '../../../src/delay-queue/worker/executor.js';
-import { surrounded } from '../../../src/delay-queue/worker/middleware.js';
+import { runMiddleware } from '../../../src/delay-queue/worker/middleware.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
 import type { Outcome } from '../../../src/delay-queue/worker/claims.js';
 
@@ -38,7 +38,7 @@ it.each<[Outcome, unknown]>([
   expect(ended(outcome)).toEqual([LOST, LOST, { kind: 'split', error }]);
 });
 
-/** A call of one delay, surrounded by nothing to speak of, whose lease ends then. */
+/** A call of one delay, without middleware, whose lease ends then. */
 function plainCall(leaseEndsAtMs: number): Call {
   const row = { id: 1, epoch: 1, name: 'a', key: null, payload: '1' } as never;
   const around: Handler['around'] = [(_, next) => next()];
@@ -50,7 +50,7 @@ it('while the lease holds, the handler begins when its payload is read, inside i
   const now = plainCall(Infinity);
   expect(await readPayloads(now, (text) => text)).toEqual(new Map([[now.attempts[0], '1']]));
   let calls = 0;
-  await surrounded(now, {} as never, () => (calls += 1));
+  await runMiddleware(now, {} as never, () => (calls += 1));
   expect(calls).toBe(1);
 });
 
@@ -58,7 +58,7 @@ it('when the process stood still until its lease was over, no handler begins', a
   const late = plainCall(-1);
   expect(await readPayloads(late, (text) => text)).toEqual(LOST);
   let calls = 0;
-  const called = surrounded(late, {} as never, () => (calls += 1));
+  const called = runMiddleware(late, {} as never, () => (calls += 1));
   await expect(called).rejects.toMatchObject({ code: 'DELAY_LEASE_LOST' });
   expect(calls).toBe(0);
 });

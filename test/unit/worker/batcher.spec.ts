@@ -51,7 +51,7 @@ const batcherThat = (how: { removes: boolean; reductions?: number }): Batcher<It
     },
     onProgress: () => (progress += 1),
     node: 'node',
-    trouble: {
+    health: {
       failed: () => (troubles += 1),
       worked: () => (recoveries += 1),
       // As long as the engine would, which another duty may end.

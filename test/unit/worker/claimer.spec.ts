@@ -6,7 +6,7 @@ import type { Entry } from '../../../src/delay-queue/worker/entry.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { ClaimedRow, ClaimRequest } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
 
 const LEASE_MS = 60_000;
 /** On the database's clock. */
@@ -33,7 +33,7 @@ let left: { name: string; group: string; places: number; waitMs: number }[];
 let blocks: string[];
 /** Those that were looked at because they may be unreadable. */
 let looked: number[][];
-let other: Trouble;
+let other: TaskHealth;
 let heard: DelayEvents;
 
 const LIMITS = { all: { concurrency: 1 }, perGroup: {} };
@@ -50,7 +50,7 @@ beforeEach(() => {
   answer = () => asked.at(-1)!.map(({ id, epoch }) => row(id, { epoch: epoch + 1 }));
   [rules, left, blocks, looked] = [[], [], [], []];
   const told = new DelayEvents();
-  other = new Trouble(told, 'load');
+  other = new TaskHealth(told, 'load');
   heard = told;
   told.on('trouble', ({ during, error }) => events.push(`${during}: ${(error as Error).message}`));
   told.on('recovered', ({ during }) => events.push(`${during} again`));
@@ -113,7 +113,7 @@ beforeEach(() => {
 });
 
 const entry = (id: number, name = 'a'): Entry =>
-  ({ id, epoch: 1, name, group: null, place: 'ready', timesNotClaimed: 0 }) as unknown as Entry;
+  ({ id, epoch: 1, name, group: null, state: 'ready', timesNotClaimed: 0 }) as unknown as Entry;
 
 const row = (id: number, odd: Partial<ClaimedRow> = {}): ClaimedRow => ({
   id,
@@ -145,7 +145,7 @@ describe('a claim', () => {
       { id: 1, epoch: 1, leaseMs: LEASE_MS, maxAttempts: 3 },
       { id: 2, epoch: 1 },
     ]);
-    expect(entries.map(({ place }) => place)).toEqual(['claiming', 'claiming']);
+    expect(entries.map(({ state }) => state)).toEqual(['claiming', 'claiming']);
     expect('rows' in claimed && [...claimed.rows.keys()]).toEqual([1, 2]);
     expect(lost.has(1, 2)).toBe(false);
   });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { Occurrence } from '../../../src/delay-queue/recurrence/recurrence.js';
 import { Completer } from '../../../src/delay-queue/worker/completer.js';
-import type { DyingClaim, HeldClaim, Outcome } from '../../../src/delay-queue/worker/claims.js';
+import type { ExhaustedClaim, HeldClaim, Outcome } from '../../../src/delay-queue/worker/claims.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import type { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import type { Retry } from '../../../src/delay-queue/store/rows/attempt-rows.js';
@@ -23,7 +23,7 @@ let completer: Completer;
 /** What it has reported. */
 let waits: Wake[];
 let wrote: number;
-let exhausted: (dying: DyingClaim) => void;
+let exhausted: (dying: ExhaustedClaim) => void;
 
 const EVENTS = [
   'completed',

@@ -8,7 +8,7 @@ import {
 } from '../../../src/delay-queue/worker/fenced-transaction.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
 import { InFlight, type Outcome } from '../../../src/delay-queue/worker/claims.js';
-import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 import { signal } from '../../support/delay-node.js';
 
@@ -72,7 +72,7 @@ it('a call that gets no connection is given back in time, and keeps its place un
   expect(given).toBe(0);
   await passTo(LEASE_MS + 100);
   expect(given).toBe(1);
-  const other = new Trouble(events, 'load');
+  const other = new TaskHealth(events, 'load');
   other.failed(new Error('down'));
   other.worked();
   expect(given).toBe(1);
@@ -85,7 +85,7 @@ describe('a plain call', () => {
   let reported: string[];
   let released: boolean[];
   let told: string[];
-  let lingering: number;
+  let overrunning: number;
   let inFlight: InFlight;
   let wheel: WheelService;
   let executor: Executor;
@@ -93,15 +93,15 @@ describe('a plain call', () => {
   beforeEach(() => {
     jest.useFakeTimers({ doNotFake: ['performance', 'setImmediate', 'clearImmediate'], now: 0 });
     jest.spyOn(performance, 'now').mockImplementation(() => Date.now());
-    [reported, released, told, lingering] = [[], [], [], 0];
+    [reported, released, told, overrunning] = [[], [], [], 0];
     [inFlight, wheel] = [new InFlight(), new WheelService()];
     const events = new DelayEvents();
     events.on('started', ({ id }) => told.push(`started ${id}`));
-    events.on('lingering', (of) => told.push(`lingering ${of.id} ${of.lingering}`));
+    events.on('overrunning', (of) => told.push(`overrunning ${of.id} ${of.overrunning}`));
     const limits = {
       inAll: 10,
-      linger: () => (lingering += 1),
-      lingerNoMore: () => (lingering -= 1),
+      overrun: () => (overrunning += 1),
+      overrunEnded: () => (overrunning -= 1),
     };
     const report = ({ id, calledAtMs }: Attempt, { kind }: Outcome): void =>
       void reported.push(`${kind} ${id} ${calledAtMs}`);
@@ -155,27 +155,30 @@ describe('a plain call', () => {
     const work = signal();
     run(() => work.promise);
     await passTo(TIMEOUT_MS);
-    expect([reported, released, lingering]).toEqual([['failed 1 0'], [false], 1]);
-    expect(told).toEqual(['started 1', 'lingering 1 1']);
+    expect([reported, released, overrunning]).toEqual([['failed 1 0'], [false], 1]);
+    expect(told).toEqual(['started 1', 'overrunning 1 1']);
     work.resolve();
     await passTo(TIMEOUT_MS);
-    expect([reported.length, released.length, lingering]).toEqual([1, 1, 0]);
+    expect([reported.length, released.length, overrunning]).toEqual([1, 1, 0]);
   });
 
   it.each([
     [999, []],
-    [1_000, ['lingering 1 1']],
-  ])('that was cut by an abort may take a second to end unheard: %d ms', async (ms, says) => {
-    const work = signal();
-    const call = run(() => work.promise);
-    call.onCut?.({ kind: 'aborted' });
-    expect([reported, lingering]).toEqual([['aborted 1 0'], 1]);
-    await passTo(ms);
-    work.resolve();
-    await passTo(ms);
-    await passTo(10_000);
-    expect([told.slice(1), lingering]).toEqual([says, 0]);
-  });
+    [1_000, ['overrunning 1 1']],
+  ])(
+    'that was cut by an abort may take a second to end ignoreRejection: %d ms',
+    async (ms, says) => {
+      const work = signal();
+      const call = run(() => work.promise);
+      call.onCut?.({ kind: 'aborted' });
+      expect([reported, overrunning]).toEqual([['aborted 1 0'], 1]);
+      await passTo(ms);
+      work.resolve();
+      await passTo(ms);
+      await passTo(10_000);
+      expect([told.slice(1), overrunning]).toEqual([says, 0]);
+    },
+  );
 
   it('once the node has ended, is not timed out any more', async () => {
     const work = signal();

@@ -83,7 +83,7 @@ const wake = (id: number, more: Partial<HintedWake> = {}): HintedWake => ({
 const hear = (...wakes: HintedWake[]): void => follower.follow({ kind: 'wakes', wakes });
 
 const offered = (id: number): unknown => [
-  'told',
+  'hinted',
   expect.objectContaining({ id, group: null }) as unknown,
 ];
 
@@ -164,8 +164,8 @@ it('a wake of a group is what its row says', async () => {
   const of = { epoch: 5, name: 'a', group: 'g', wakeMs: HORIZON_MS };
   const read = told.filter((each) => Array.isArray(each)).slice(-2);
   expect(read).toEqual([
-    ['read', { id: 1, ...of, failed: false, stalled: false }],
-    ['read', { id: 2, ...of, failed: true, stalled: true, refused: true }],
+    ['confirmed', { id: 1, ...of, failed: false, stalled: false }],
+    ['confirmed', { id: 2, ...of, failed: true, stalled: true, refused: true }],
   ]);
 });
 

@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 /** A call of entries, as it was reserved. */
 interface Reserved {
   entries: Entry[];
-  takePlace: () => boolean;
+  takeSlot: () => boolean;
   release: () => void;
 }
 
@@ -33,11 +33,11 @@ async function turns(): Promise<void> {
 }
 
 const entry = (id: number, group: string | null = null): Entry =>
-  ({ id, name: 'a', group, place: 'claiming' }) as Entry;
+  ({ id, name: 'a', group, state: 'claiming' }) as Entry;
 
 const call = (...entries: Entry[]): Reserved => ({
   entries,
-  takePlace: () => true,
+  takeSlot: () => true,
   release: () => done.push(`released ${entries.map(({ id }) => id).join()}`),
 });
 
@@ -64,13 +64,13 @@ beforeEach(() => {
     forget: ({ id }: Entry) => done.push(`forget ${id}`),
     putBack: (entries: Entry[]) => {
       for (const each of entries) {
-        each.place = 'ready';
+        each.state = 'ready';
         done.push(`back ${each.id}`);
       }
     },
   };
   const admission = {
-    reserve: () => ({ calls: due.shift() ?? [], pauseLeftMs }),
+    admit: () => ({ calls: due.shift() ?? [], pauseLeftMs }),
   };
   const claimer = {
     claim: async (entries: Entry[]) => {

@@ -108,13 +108,13 @@ describe('what a claim did not get', () => {
 
   it('and has moved on is offered anew, but not while another node runs it', async () => {
     const moved = { epoch: 4, wake_ms: NOW_MS + 50 };
-    expect(await lookAfter(row(1, moved))).toEqual(['forget 1', 'offer 1 4 read']);
+    expect(await lookAfter(row(1, moved))).toEqual(['forget 1', 'offer 1 4 confirmed']);
     done.length = 0;
     expect(await lookAfter(row(1, { ...moved, leased_by: 'another' }))).toEqual(['forget 1']);
     done.length = 0;
     lost.add(1, 4);
     const ours = row(1, { ...moved, leased_by: 'node' });
-    expect(await lookAfter(ours)).toEqual(['forget 1', 'offer 1 4 read']);
+    expect(await lookAfter(ours)).toEqual(['forget 1', 'offer 1 4 confirmed']);
   });
 
   it('and is early is looked at when its time has come', async () => {

@@ -1,11 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import { BatchPace, Prefetch, NextClaim } from '../../../src/delay-queue/worker/admission.js';
-import {
-  ClaimSizes,
-  ConcurrencyLimits,
-  Throttles,
-} from '../../../src/delay-queue/worker/limits.js';
+import { ClaimSizes, Slots, Throttles } from '../../../src/delay-queue/worker/limits.js';
 import {
   type Handler,
   HandlerRegistry,
@@ -20,14 +16,14 @@ const NAMES = { a: 3, b: 3, ones: 1, plain: null };
 let lastId = 0;
 const entry = (name: string, odd: Partial<Entry> = {}): Entry => {
   const usual = { epoch: 0, group: null, wakeMs: 0, stalled: false, failed: false, handle: 0 };
-  const known = { place: 'ready', timesNotClaimed: 0, told: false, walk: 0 } as const;
+  const known = { state: 'ready', timesNotClaimed: 0, hinted: false, scanNo: 0 } as const;
   return { id: ++lastId, name, ...usual, ...known, ...odd };
 };
 
 /** Of a name of which one runs at a time. */
 const ONE = { name: 'one', batch: null, concurrency: 1, limits: null, maxAttempts: 3 };
 
-let limits: ConcurrencyLimits;
+let limits: Slots;
 let ahead: Prefetch;
 let pace: BatchPace;
 let ready: ReadyQueue;
@@ -42,7 +38,7 @@ beforeEach(() => {
     registry.add({ name, batch, concurrency: 9, limits: null } as Handler);
   }
   registry.add({ ...ONE, transactional: false } as Handler);
-  limits = new ConcurrencyLimits(registry, 5, new DelayEvents(), () => {});
+  limits = new Slots(registry, 5, new DelayEvents(), () => {});
   pace = new BatchPace(registry);
   ready = new ReadyQueue();
   const queue = {
@@ -98,10 +94,10 @@ it('one at a time: a place that is free is for the first of those that wait', ()
   ahead.ask('one');
   ahead.answered('one');
   expect(next.admit(entry('one'))).toBe('yes');
-  expect(next.calls.map(({ hasPlace }) => hasPlace)).toEqual([false]);
+  expect(next.calls.map(({ hasSlot }) => hasSlot)).toEqual([false]);
   // Who may not wait would else never begin.
   expect(next.admit(entry('one', { failed: true }))).toBe('yes');
-  expect(next.calls.map(({ hasPlace }) => hasPlace)).toEqual([false, true]);
+  expect(next.calls.map(({ hasSlot }) => hasSlot)).toEqual([false, true]);
 });
 
 describe('beside a call that runs', () => {

@@ -35,8 +35,8 @@ beforeEach(() => {
     executor,
     inFlight,
     admission: {
-      ahead: { isSlow: (name: string) => slow.push(name) },
-      reserve: () => ({ calls: [], pauseLeftMs: Infinity }),
+      prefetch: { isSlow: (name: string) => slow.push(name) },
+      admit: () => ({ calls: [], pauseLeftMs: Infinity }),
     },
     queue: { shut: () => {}, hasRoomBehind: false },
     claimer: { stop: () => {} },
@@ -51,14 +51,14 @@ afterEach(() => {
 
 const idOf = ({ attempts: [attempt] }: Call): number => attempt?.id ?? Number.NaN;
 
-const takePlace = (isFirst = true): boolean => isFirst && places > 0 && (places -= 1) >= 0;
+const takeSlot = (isFirst = true): boolean => isFirst && places > 0 && (places -= 1) >= 0;
 
 function begin(id: number, { attempts = 1, name = 'a', leaseMs = LEASE_MS } = {}): Call {
   const row = { id, epoch: 1, name, key: null, attempts, max_attempts: 3 } as never;
   const handler = { name, transactional: false, batch: null, leaseMs, timeoutMs: 1 } as Handler;
   const attempt = new Attempt(row, handler, performance.now() + leaseMs, 5);
   const call = new Call(handler, [attempt], { release: () => {} });
-  loop.beginCall(call, { takePlace } as never);
+  loop.beginCall(call, { takeSlot } as never);
   return call;
 }
 

@@ -51,8 +51,8 @@ const wake = (id: number, wakeMs: number, epoch = 0): Wake => ({
   failed: false,
 });
 
-const read = (...of: Parameters<typeof wake>): boolean => readAhead.arm(wake(...of), 'read');
-const hear = (...of: Parameters<typeof wake>): boolean => readAhead.arm(wake(...of), 'told');
+const read = (...of: Parameters<typeof wake>): boolean => readAhead.arm(wake(...of), 'confirmed');
+const hear = (...of: Parameters<typeof wake>): boolean => readAhead.arm(wake(...of), 'hinted');
 
 const readMany = (from: number, to: number): boolean[] =>
   Array.from({ length: to - from + 1 }, (_, n) => read(from + n, 1_000));
@@ -67,12 +67,12 @@ const passTo = async (nowMs: number): Promise<void> => {
 async function claiming(): Promise<Entry> {
   read(1, 10);
   await passTo(10);
-  due[0]!.place = 'claiming';
+  due[0]!.state = 'claiming';
   return due[0]!;
 }
 
 const orphan = (...of: Parameters<typeof wake>): boolean =>
-  readAhead.arm({ ...wake(...of), orphaned: true }, 'read');
+  readAhead.arm({ ...wake(...of), orphaned: true }, 'confirmed');
 
 describe('an id', () => {
   it.each<[string, () => unknown, dueMs: number]>([
@@ -111,7 +111,7 @@ describe('an id', () => {
     expect([1, 2].map((id) => readAhead.isClaiming(id))).toEqual([true, false]);
     await passTo(1_000);
     expect(due).toEqual([entry]);
-    expect(entry.place).toBe('claiming');
+    expect(entry.state).toBe('claiming');
   });
 
   it('has heard of a later epoch meanwhile, and knows it when its claim has missed', async () => {
@@ -120,7 +120,7 @@ describe('an id', () => {
     read(1, 10, 0);
     readAhead.correct(entry, 1_000_000);
     readAhead.again(entry, 1_000_000);
-    expect(entry.place).toBe('gone');
+    expect(entry.state).toBe('gone');
     expect(readAhead.isClaiming(1)).toBe(false);
     await passTo(70);
     expect(due).toMatchObject([{}, { id: 1, epoch: 1 }]);
@@ -168,7 +168,7 @@ describe('an id', () => {
     hear(1, 600, 8);
     read(1, 300, 6);
     // What no walk has brought has the number of none.
-    expect(due[0]).toMatchObject({ place: 'wheel', wakeMs: 500, walk: 0 });
+    expect(due[0]).toMatchObject({ state: 'wheel', wakeMs: 500, scanNo: 0 });
     hear(1, 400, 8);
     await passTo(400);
     expect(due).toHaveLength(2);

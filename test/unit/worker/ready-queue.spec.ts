@@ -12,11 +12,11 @@ const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
   wakeMs: 0,
   stalled: false,
   failed: false,
-  place: 'wheel',
+  state: 'wheel',
   handle: 0,
   timesNotClaimed: 0,
-  told: false,
-  walk: 0,
+  hinted: false,
+  scanNo: 0,
   ...more,
 });
 
@@ -24,15 +24,15 @@ const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
 const push = (queue: ReadyQueue, count: number, name: string, more: Partial<Entry> = {}) =>
   Array.from({ length: count }, () => queue.push(entry(name, more)));
 
-/** Admits whom `hasPlace` has a place for, into a list. */
-function admitting(hasPlace: (entry: Entry) => boolean = () => true) {
+/** Admits whom `hasSlot` has a place for, into a list. */
+function admitting(hasSlot: (entry: Entry) => boolean = () => true) {
   const taken: Entry[] = [];
-  const admit: Admit = (each) => (hasPlace(each) && taken.push(each) > 0 ? 'yes' : 'no');
+  const admit: Admit = (each) => (hasSlot(each) && taken.push(each) > 0 ? 'yes' : 'no');
   return { admit, taken };
 }
 
-const takeFrom = (queue: ReadyQueue, limit: number, hasPlace?: (entry: Entry) => boolean) => {
-  const { admit, taken } = admitting(hasPlace);
+const takeFrom = (queue: ReadyQueue, limit: number, hasSlot?: (entry: Entry) => boolean) => {
+  const { admit, taken } = admitting(hasSlot);
   expect(queue.take(limit, admit, false)).toBe(taken.length > 0 ? 'healthy' : 'nothing');
   return taken;
 };
@@ -124,12 +124,13 @@ describe('a line that is full', () => {
 
   it('leaves out what a walk brings of a group behind what was left out, until the next walk', () => {
     const queue = new ReadyQueue();
-    const brought = (group: string, walk?: number) => push(queue, 1, 'a', { group, walk })[0];
-    push(queue, 9_000, 'a', { group: 'big', walk: 1 });
+    const brought = (group: string, walk?: number) =>
+      push(queue, 1, 'a', { group, scanNo: walk })[0];
+    push(queue, 9_000, 'a', { group: 'big', scanNo: 1 });
     for (let n = 0; n < 1_000; n += 1) brought(`g${n}`, 1);
     // Another's newest, which was in the line, or the one itself.
     expect(brought('new', 1)).toMatchObject({ group: 'big' });
-    push(queue, 20, 'a', { group: 'many', walk: 1 });
+    push(queue, 20, 'a', { group: 'many', scanNo: 1 });
     takeFrom(queue, 100);
     for (const group of ['big', 'many']) expect(brought(group, 1)).toMatchObject({ group });
     expect(['new', 'g1'].map((group) => brought(group, 1))).toEqual([undefined, undefined]);
@@ -168,9 +169,9 @@ describe('names', () => {
         const leastRecent = [...names];
         for (const turn of asked) {
           for (let n = 0; n < turn.inVain; n += 1) takeFrom(queue, 500, () => false);
-          const hasPlace = (name: string): boolean => !turn.full.includes(name);
-          const [taken] = takeFrom(queue, 1, ({ name }) => hasPlace(name));
-          const next = leastRecent.findIndex(hasPlace);
+          const hasSlot = (name: string): boolean => !turn.full.includes(name);
+          const [taken] = takeFrom(queue, 1, ({ name }) => hasSlot(name));
+          const next = leastRecent.findIndex(hasSlot);
           expect(taken?.name).toBe(leastRecent[next]);
           if (next >= 0) leastRecent.push(...leastRecent.splice(next, 1));
         }
@@ -201,7 +202,7 @@ describe('names', () => {
     push(queue, 10_000, 'many');
     const refused = entry('many');
     expect(queue.push(refused)).toBe(refused);
-    expect(refused.place).toBe('wheel');
+    expect(refused.state).toBe('wheel');
     expect(push(queue, 1, 'other')).toEqual([undefined]);
     expect(push(queue, 1, 'many', { stalled: true })).toEqual([undefined]);
     const sizes = ['many', 'other', 'none'].map((name) => queue.sizeOf(name));
@@ -225,7 +226,7 @@ describe('what waits', () => {
     const [a1, a2, gone, b1] = ['a', 'a', 'a', 'b'].map((name) => entry(name));
     const stalled = entry('a', { stalled: true });
     for (const each of [a1, a2, gone, b1, stalled]) queue.push(each!);
-    gone!.place = 'gone';
+    gone!.state = 'gone';
     expect(queue.keepOnly((each) => each === a2 || each === stalled)).toEqual([a1, b1]);
     expect(queue.size).toBe(2);
     expect(takeFrom(queue, 10)).toEqual([a2]);
@@ -239,7 +240,7 @@ describe('what waits', () => {
     const queue = new ReadyQueue();
     const entries = ['a', 'a', 'a'].map((name) => entry(name));
     for (const each of entries) queue.push(each);
-    for (const each of entries.slice(0, 2)) each.place = 'gone';
+    for (const each of entries.slice(0, 2)) each.state = 'gone';
     expect(takeFrom(queue, 10)).toEqual([entries[2]]);
   });
 });

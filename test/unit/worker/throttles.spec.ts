@@ -37,13 +37,13 @@ function learn(left: LimitLeft, freed: (string | null)[] = []): void {
   blocks.answered();
 }
 
-const heldBy = (group = 'g') => blocks.heldBy(NAME, group);
+const throttledBy = (group = 'g') => blocks.throttledBy(NAME, group);
 
 it('while a claim is on its way, nobody else of a name with limits is asked for', () => {
   blocks.ask();
-  expect(heldBy()).toBe('name');
+  expect(throttledBy()).toBe('name');
   blocks.answered();
-  expect(heldBy()).toBeUndefined();
+  expect(throttledBy()).toBeUndefined();
 });
 
 it.each<[string, (string | null)[], 'group' | undefined]>([
@@ -53,25 +53,25 @@ it.each<[string, (string | null)[], 'group' | undefined]>([
   ['one of the group', ['g'], undefined],
 ])('a group that is full is so after a claim during which %s was over', (_, freed, held) => {
   learn(FULL, freed);
-  expect(heldBy()).toBe(held);
-  expect(heldBy('other')).toBeUndefined();
+  expect(throttledBy()).toBe(held);
+  expect(throttledBy('other')).toBeUndefined();
 });
 
 it('what was over before a claim was asked for is known to it', () => {
   blocks.freed(NAME, 'g');
   learn(FULL);
-  expect(heldBy()).toBe('group');
+  expect(throttledBy()).toBe('group');
   blocks.freed(NAME, 'g');
-  expect(heldBy()).toBeUndefined();
+  expect(throttledBy()).toBeUndefined();
 });
 
 it('a rate is waited for, whoever ends, until time has passed as no clock tells', () => {
   learn({ ...FULL, waitMs: 60_000 });
   blocks.freed(NAME, 'g');
-  expect(heldBy()).toBe('group');
+  expect(throttledBy()).toBe('group');
   const before = vacant;
   blocks.clear();
-  expect([heldBy(), vacant]).toEqual([undefined, before + 1]);
+  expect([throttledBy(), vacant]).toEqual([undefined, before + 1]);
 });
 
 it('tells of each limit that is over, when its time has come, or an attempt, or a claim says so', async () => {
@@ -83,8 +83,8 @@ it('tells of each limit that is over, when its time has come, or an attempt, or 
   learn({ ...FULL, group: 'by an attempt' });
   await isVacant;
   expect(ended).toEqual(['by time']);
-  expect(heldBy('by time')).toBeUndefined();
-  expect(heldBy('again')).toBe('group');
+  expect(throttledBy('by time')).toBeUndefined();
+  expect(throttledBy('again')).toBe('group');
   learn({ ...FULL, group: 'by a claim', places: 1 });
   blocks.freed(NAME, 'by an attempt');
   expect(ended).toEqual(['by time', 'by a claim', 'by an attempt']);
@@ -102,7 +102,7 @@ it('of attempts elsewhere only the number of a group is known: all groups of tha
   expect(ended).toEqual(['']);
   const before = vacant;
   blocks.freedElsewhere(NAME, groupNumber('g'));
-  expect([ended, heldBy(), heldBy('h'), vacant]).toEqual([
+  expect([ended, throttledBy(), throttledBy('h'), vacant]).toEqual([
     ['', 'g'],
     undefined,
     'group',
@@ -115,21 +115,21 @@ it('what is free elsewhere while a claim is on its way is not full after it', ()
   blocks.freedElsewhere(NAME, groupNumber('g'));
   blocks.learn([FULL, { ...FULL, group: 'h' }]);
   blocks.answered();
-  expect([heldBy(), heldBy('h')]).toEqual([undefined, 'group']);
+  expect([throttledBy(), throttledBy('h')]).toEqual([undefined, 'group']);
   blocks.ask();
   blocks.learn([FULL]);
   blocks.answered();
-  expect(heldBy()).toBe('group');
+  expect(throttledBy()).toBe('group');
 });
 
 it('a name without a place holds all of its groups back, and no other name', () => {
   learn({ ...FULL, group: '' });
-  expect([heldBy(), blocks.heldBy(NAME, null), blocks.heldBy('test.other', 'g')]).toEqual([
-    'name',
-    'name',
-    undefined,
-  ]);
-  expect(blocks.heldBy(NAME, 'other')).toBe('name');
+  expect([
+    throttledBy(),
+    blocks.throttledBy(NAME, null),
+    blocks.throttledBy('test.other', 'g'),
+  ]).toEqual(['name', 'name', undefined]);
+  expect(blocks.throttledBy(NAME, 'other')).toBe('name');
 });
 
 it('what is left of the first limit is told on the clock of its rates, and what is full is looked at again', () => {
@@ -141,15 +141,15 @@ it('what is left of the first limit is told on the clock of its rates, and what 
   learn({ ...FULL, group: 'rate', waitMs: 300 });
   expect(blocks.leftMs()).toBe(300);
   nowMs += 299;
-  expect([blocks.leftMs(), heldBy('rate')]).toEqual([1, 'group']);
+  expect([blocks.leftMs(), throttledBy('rate')]).toEqual([1, 'group']);
   nowMs += 1;
-  expect([blocks.leftMs(), heldBy('rate'), heldBy()]).toEqual([0, undefined, 'group']);
+  expect([blocks.leftMs(), throttledBy('rate'), throttledBy()]).toEqual([0, undefined, 'group']);
   nowMs += 5_000;
-  expect([blocks.leftMs(), heldBy()]).toEqual([0, undefined]);
+  expect([blocks.leftMs(), throttledBy()]).toEqual([0, undefined]);
 });
 
 it('of more than it may know it lets the oldest go', () => {
   for (let n = 0; n <= 200_000; n += 1) learn({ ...FULL, group: `g${n}`, waitMs: 60_000 });
   expect(ended).toEqual(['g0']);
-  expect(heldBy('g1')).toBe('group');
+  expect(throttledBy('g1')).toBe('group');
 });

@@ -11,7 +11,7 @@ import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service
 
 const HORIZON_MS = 1_000;
 /** More of one name do not wait. */
-const LINE_MAX = 10_000;
+const NAME_MAX = 10_000;
 
 /** What its claims say of ids. */
 let known: { inFlight: number[]; unwritten: number[]; unread: number[] };
@@ -77,7 +77,8 @@ const wake = (id: number, more: Partial<Wake> = {}): Wake => ({
   ...more,
 });
 
-const offer = (id: number, more?: Partial<Wake>): boolean => queue.offer(wake(id, more), 'read');
+const offer = (id: number, more?: Partial<Wake>): boolean =>
+  queue.offer(wake(id, more), 'confirmed');
 
 async function passTo(ms: number): Promise<void> {
   jest.advanceTimersByTime(ms - Date.now());
@@ -143,10 +144,10 @@ describe('what is offered', () => {
     await passTo(0);
     lost.add(1, 5);
     const [entry] = take() as [Entry];
-    entry.place = 'claiming';
+    entry.state = 'claiming';
     offer(1, { epoch: 5 });
     expect(told).toEqual(['ready']);
-    entry.heard = undefined;
+    entry.later = undefined;
     queue.forget(entry);
     offer(1, { epoch: 5 });
     expect([told, queue.isEmpty]).toEqual([['ready', ['give back', 1, 5]], true]);
@@ -189,12 +190,12 @@ describe('room', () => {
   });
 
   it('is told of as missing when a line is full, once in a turn, and what is left out is forgotten', async () => {
-    for (let id = 1; id <= LINE_MAX + 2; id += 1) offer(id);
+    for (let id = 1; id <= NAME_MAX + 2; id += 1) offer(id);
     await passTo(0);
     expect([told, queue.overflows]).toEqual([['ready'], 2]);
-    expect(queue.waiting('a')).toBe(LINE_MAX);
+    expect(queue.waiting('a')).toBe(NAME_MAX);
     queue.disarm(1);
-    expect(offer(LINE_MAX + 1)).toBe(true);
+    expect(offer(NAME_MAX + 1)).toBe(true);
     await passTo(1);
     expect([told, queue.overflows]).toEqual([['ready', 'ready'], 3]);
   });
@@ -228,7 +229,7 @@ describe('what was taken', () => {
     for (const id of [1, 2]) offer(id, { name: id === 1 ? 'b' : 'a' });
     await passTo(0);
     const entries = take().toSorted((a, b) => a.id - b.id);
-    for (const entry of entries) entry.place = 'claiming';
+    for (const entry of entries) entry.state = 'claiming';
     offer(2, { epoch: 1, wakeMs: 500 });
     nodes.update([], [['b', '', null]]);
     queue.putBack(entries);
@@ -322,7 +323,11 @@ describe('a committed write', () => {
     );
     const databaseMs = 1_000_000;
     const monotonicMs = performance.now() - tookMs;
-    announcer.announce(wake(1, { wakeMs: databaseMs + inMs }), { databaseMs, monotonicMs }, 'told');
+    announcer.announce(
+      wake(1, { wakeMs: databaseMs + inMs }),
+      { databaseMs, monotonicMs },
+      'hinted',
+    );
     return places;
   }
 
@@ -333,17 +338,17 @@ describe('a committed write', () => {
     const limits = { horizonMs: HORIZON_MS, idleForMs: null };
     const announcer = new Announcer(nodes, notifier, limits, undefined);
     const written = { databaseMs: 1_000, monotonicMs: performance.now() };
-    announcer.announce(wake(1, { wakeMs: 1_000 }), written, 'read');
+    announcer.announce(wake(1, { wakeMs: 1_000 }), written, 'confirmed');
     expect(sent).toHaveLength(1);
   });
 
   it.each<[string, of: Parameters<typeof placesOf>, places: string[]]>([
-    ['of this node goes into its wheel', [HORIZON_MS, null], ['here, told']],
+    ['of this node goes into its wheel', [HORIZON_MS, null], ['here, hinted']],
     ['that is due later is left to a load', [HORIZON_MS + 1, null], []],
     [
       'of a slow transaction is as near as it is by then',
       [HORIZON_MS + 1, null, true, 1],
-      ['here, told'],
+      ['here, hinted'],
     ],
     ['of another node is told to it', [HORIZON_MS, null, false], ['others']],
     ['of another node that is due later is not', [HORIZON_MS + 1, null, false], []],
@@ -356,7 +361,7 @@ describe('a committed write', () => {
     [
       'within the horizon it is, also with a shorter idleness',
       [HORIZON_MS, 1],
-      ['here, told', 'others'],
+      ['here, hinted', 'others'],
     ],
   ])('%s', (_, of, places) => {
     expect(placesOf(...of)).toEqual(['disturbs', ...places]);

@@ -38,7 +38,7 @@ beforeEach(() => {
     {
       node: 'node',
       lookAt: async () => [],
-      trouble: { failed: () => {}, worked: () => {}, pause: async () => {} },
+      health: { failed: () => {}, worked: () => {}, pause: async () => {} },
       onProgress: () => {},
     },
   );

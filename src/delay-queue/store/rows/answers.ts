@@ -1,7 +1,7 @@
 import type { EndState, LiveState } from '../../api/delay.js';
 import type {
   ClaimedRow,
-  DyingRow,
+  OnDeadRow,
   ExhaustedRow,
   FenceRow,
   LookedRow,
@@ -89,9 +89,9 @@ export const claimedOf = (row: ClaimAnswer): ClaimedRow => ({
   now_ms: msOfUs(row.now_us),
 });
 
-export type DyingAnswer = ClaimAnswer & AsText<never, 'last_error'>;
+export type OnDeadAnswer = ClaimAnswer & AsText<never, 'last_error'>;
 
-export const dyingOf = (row: DyingAnswer): DyingRow =>
+export const onDeadRowOf = (row: OnDeadAnswer): OnDeadRow =>
   Object.assign(claimedOf(row), { last_error: row.last_error });
 
 export type LookAnswer = AsText<

@@ -41,7 +41,7 @@ export interface ClaimedRow {
 }
 
 /** A row claimed to become a dead letter. */
-export interface DyingRow extends ClaimedRow {
+export interface OnDeadRow extends ClaimedRow {
   last_error: string | null;
 }
 

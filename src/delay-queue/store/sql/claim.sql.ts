@@ -55,7 +55,7 @@ export const claimSql = (tables: Tables, kept: HistoryKept): string =>
  * if the node holds their leases; false: they are due with no attempt left. Also answers the last
  * error.
  */
-export const claimDyingSql = (tables: Tables, kept: HistoryKept): string =>
+export const claimExhaustedSql = (tables: Tables, kept: HistoryKept): string =>
   claiming(tables, {
     onlyIf: `CASE WHEN $8::bool THEN d.leased_by = $5::text
       ELSE ${wakeOf('d')} <= clock.now AND d.attempts >= COALESCE(d.max_attempts, w.max_attempts)

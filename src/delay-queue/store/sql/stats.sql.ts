@@ -4,7 +4,7 @@ import { clock, nodesNow, saidAt } from './fragments/clock.js';
 import { stateAt } from './fragments/filter.js';
 import { liveNames, lives } from './fragments/presence.js';
 import { isPaused } from './pauses.sql.js';
-import { anyHeld, fullLimits, heldBy, IS_LIMITED } from './waits-for.js';
+import { anyHeld, fullLimits, throttledBy, IS_LIMITED } from './waits-for.js';
 
 /** What is counted of a delay `d`, as columns; needs the CTE `clock`. */
 const COUNTED = `${stateAt('clock.now')} AS state,
@@ -77,7 +77,7 @@ overdue AS (
 ),
 ${fullLimits(tables, 'overdue')},
 of_group AS MATERIALIZED (
-  SELECT d.*, CASE WHEN d.overdue > 0 THEN ${heldBy(tables)} END AS held FROM counted d, clock
+  SELECT d.*, CASE WHEN d.overdue > 0 THEN ${throttledBy(tables)} END AS held FROM counted d, clock
 ),
 of_name AS (
   SELECT name, pg_catalog.sum(scheduled) AS scheduled, pg_catalog.sum(running) AS running, pg_catalog.sum(retrying) AS retrying, pg_catalog.sum(dead) AS dead,

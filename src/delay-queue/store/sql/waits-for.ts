@@ -41,7 +41,7 @@ export const IS_LIMITED = `(
  * What holds back the due delays of `d`, a name and a group: `pause`, `limit` or null. For a name
  * that no node serves, a limit explains nothing. Needs the CTEs `clock`, `live` and `full_limit`.
  */
-export const heldBy = (tables: Tables): string =>
+export const throttledBy = (tables: Tables): string =>
   `CASE WHEN ${isPaused(tables)} THEN 'pause' WHEN ${IS_SERVED} AND ${IS_LIMITED} THEN 'limit' END`;
 
 /** Condition: anything may be held back at all. Usually nothing is, and no delay is compared. */

@@ -128,12 +128,12 @@ export async function takeAdvisoryLock(
   }
   const holders = (await query(HOLDER, [name])) as Holder[];
   throw new DelayConfigError(
-    `${what}: the advisory lock '${name}' was not free within ${withinMs / 1_000} s; ${heldBy(holders)}. ` +
+    `${what}: the advisory lock '${name}' was not free within ${withinMs / 1_000} s; ${throttledBy(holders)}. ` +
       'Wait for it and start again; if it runs no migrations, end it with pg_terminate_backend(pid)',
   );
 }
 
-function heldBy([holder]: readonly Holder[]): string {
+function throttledBy([holder]: readonly Holder[]): string {
   if (holder === undefined) return 'its holder has just released it';
   const { pid, role, application } = holder;
   const of = role === null ? '' : ` of the role ${shown(role)}`;

@@ -37,7 +37,7 @@ const HEARD = [
   'aborted',
   'completed',
   'dead',
-  'lingering',
+  'overrunning',
   'lost',
   'released',
   'retrying',

@@ -30,7 +30,7 @@ export class Surroundings {
   }
 }
 
-/** A node whose calls are surrounded; the surroundings are new before each test. */
+/** A node whose calls run through a middleware; the surroundings are new before each test. */
 export function surroundedNode() {
   let its = new Surroundings();
   beforeEach(() => {

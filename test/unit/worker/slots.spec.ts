@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { ConcurrencyLimits } from '../../../src/delay-queue/worker/limits.js';
+import { Slots } from '../../../src/delay-queue/worker/limits.js';
 import { handlersShareOf } from '../../../src/delay-queue/worker/admission.js';
 import {
   type Handler,
@@ -10,7 +10,7 @@ import {
 let registry: HandlerRegistry;
 let events: DelayEvents;
 let advice: string[];
-let limits: ConcurrencyLimits;
+let limits: Slots;
 
 const add = (name: string, concurrency: number, odd: Partial<Handler> = {}): void =>
   registry.add({
@@ -18,7 +18,7 @@ const add = (name: string, concurrency: number, odd: Partial<Handler> = {}): voi
     concurrency,
     transactional: false,
     limits: null,
-    place: name,
+    location: name,
     ...odd,
   } as Handler);
 
@@ -29,7 +29,7 @@ beforeEach(() => {
   [registry, events, advice] = [new HandlerRegistry(), new DelayEvents(), []];
   events.on('advice', ({ message }) => advice.push(message));
   vacant = 0;
-  limits = new ConcurrencyLimits(registry, 3, events, () => (vacant += 1));
+  limits = new Slots(registry, 3, events, () => (vacant += 1));
 });
 
 /** How many calls of these names may begin now. */
@@ -68,11 +68,11 @@ describe('calls', () => {
   });
 });
 
-const linger = (times: number): void => {
-  for (let each = 0; each < times; each += 1) limits.linger('a');
+const overrun = (times: number): void => {
+  for (let each = 0; each < times; each += 1) limits.overrun('a');
 };
 const end = (times: number): void => {
-  for (let each = 0; each < times; each += 1) limits.lingerNoMore('a');
+  for (let each = 0; each < times; each += 1) limits.overrunEnded('a');
 };
 
 describe('a name of which a thousand handlers outlived their timeout', () => {
@@ -82,27 +82,27 @@ describe('a name of which a thousand handlers outlived their timeout', () => {
   });
 
   it('rests until one of them ends, and no other name does', () => {
-    linger(998);
-    expect([limits.linger('a'), begin('a'), begin('b')]).toEqual([999, 1, 1]);
+    overrun(998);
+    expect([limits.overrun('a'), begin('a'), begin('b')]).toEqual([999, 1, 1]);
     limits.release('a');
-    linger(1);
+    overrun(1);
     expect(begin('a')).toBe(0);
     end(1);
-    expect([vacant, begin('a'), limits.lingering('a')]).toEqual([1, 1, 999]);
+    expect([vacant, begin('a'), limits.overrunning('a')]).toEqual([1, 1, 999]);
     end(999);
-    expect([vacant, limits.lingering('a')]).toEqual([1, 0]);
+    expect([vacant, limits.overrunning('a')]).toEqual([1, 0]);
   });
 
   it('is worth another word only after half of them have ended', () => {
-    linger(1_001);
+    overrun(1_001);
     expect(advice).toEqual([
       expect.stringMatching(/^a cools down on this node: 1000 of its handlers/),
     ]);
     end(500);
-    linger(499);
+    overrun(499);
     expect(advice).toHaveLength(1);
     end(500);
-    linger(500);
+    overrun(500);
     expect(advice).toHaveLength(2);
   });
 });

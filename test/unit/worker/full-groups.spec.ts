@@ -1,11 +1,7 @@
 import { afterAll, expect, it } from '@jest/globals';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import {
-  ClaimSizes,
-  ConcurrencyLimits,
-  Throttles,
-} from '../../../src/delay-queue/worker/limits.js';
-import { Reservations } from '../../../src/delay-queue/worker/admission.js';
+import { ClaimSizes, Slots, Throttles } from '../../../src/delay-queue/worker/limits.js';
+import { Admission } from '../../../src/delay-queue/worker/admission.js';
 import {
   type Handler,
   HandlerRegistry,
@@ -33,11 +29,11 @@ const entry = (group: string, stalled = false): Entry => ({
   wakeMs: 0,
   stalled,
   failed: false,
-  place: 'wheel',
+  state: 'wheel',
   handle: 0,
   timesNotClaimed: 0,
-  told: false,
-  walk: 0,
+  hinted: false,
+  scanNo: 0,
 });
 
 /** What the way of a delay has in memory, between being due and its claim; so many groups wait for their rate. */
@@ -47,7 +43,7 @@ class Way {
     throttleEnded: ({ name, group }) => this.#ready.release(name, group),
     vacant: () => {},
   });
-  readonly #reservations: Reservations;
+  readonly #reservations: Admission;
 
   constructor(waiting: number) {
     const registry = new HandlerRegistry();
@@ -58,7 +54,7 @@ class Way {
       maxAttempts: 3,
       limits: { all: NONE, perGroup: ONCE_AN_HOUR },
     } as Handler);
-    const limits = new ConcurrencyLimits(registry, 5, new DelayEvents(), () => {});
+    const limits = new Slots(registry, 5, new DelayEvents(), () => {});
     const ready = this.#ready;
     const queue: Pick<TimerQueue, 'take' | 'waiting' | 'hasStalled'> = {
       take: (admit, mayStalled) => ready.take(500, admit, mayStalled),
@@ -69,20 +65,20 @@ class Way {
     const batch = { claimBatch: 500 };
     const sizes = new ClaimSizes(500, () => 30_000);
     const parts = [limits, registry, batch, this.#throttles, sizes, queue, slots] as const;
-    this.#reservations = new Reservations(...parts);
+    this.#reservations = new Admission(...parts);
     for (let n = 0; n < waiting; n += 1) this.#spend(`g${n}`);
     for (let n = 0; n < waiting; n += 1) this.#ready.push(entry(`g${n}`, n % 3 === 0));
-    this.#reservations.reserve(performance.now());
+    this.#reservations.admit(performance.now());
   }
 
   /** One that falls due is reserved, claimed and over. */
   run(group: string): void {
     this.#ready.push(entry(group));
-    const { calls } = this.#reservations.reserve(performance.now());
+    const { calls } = this.#reservations.admit(performance.now());
     if (calls.length !== 1) throw new Error(`${calls.length} calls began for ${group}`);
     this.#spend(group);
     for (const call of calls) {
-      call.takePlace();
+      call.takeSlot();
       call.release();
     }
     this.#throttles.freed(NAME, group);

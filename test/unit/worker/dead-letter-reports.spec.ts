@@ -2,15 +2,15 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { describeError } from '../../../src/delay-queue/api/error-text.js';
 import {
-  DeathReports,
-  type DyingHandler,
-  type MortalHandler,
+  DeadLetterReports,
+  type OnDeadCallHandler,
+  type HandlerWithOnDead,
   NO_ATTEMPT_LEFT,
 } from '../../../src/delay-queue/worker/dead-letters.js';
 import { DelayCodecError } from '../../../src/delay-queue/api/errors.js';
 import type { PayloadReader } from '../../../src/delay-queue/config/payloads.js';
-import type { DyingClaim, HeldClaim, Outcome } from '../../../src/delay-queue/worker/claims.js';
-import type { DyingRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import type { ExhaustedClaim, HeldClaim, Outcome } from '../../../src/delay-queue/worker/claims.js';
+import type { OnDeadRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 
 const error = new Error('no');
 const OWNER = { name: 'a', key: null };
@@ -21,7 +21,7 @@ let waits: unknown[];
 let putOff: { waitMs: number; error: string }[];
 let isGone: boolean;
 let retried: unknown[];
-let reports: DeathReports;
+let reports: DeadLetterReports;
 
 beforeEach(() => {
   [told, freed, waits, putOff, isGone, retried] = [[], [], [], [], false, []];
@@ -46,25 +46,30 @@ beforeEach(() => {
     retried.push(...items, runner);
     return items.filter(({ id }) => id !== 9);
   };
-  reports = new DeathReports({ retry } as never, completer as never, events);
+  reports = new DeadLetterReports({ retry } as never, completer as never, events);
 });
 
 const invoked: unknown[] = [];
-const handler = (readPayload?: PayloadReader): MortalHandler =>
+const handler = (readPayload?: PayloadReader): HandlerWithOnDead =>
   ({
     name: 'a',
     transactional: false,
     batch: 5,
     onDead: {
-      place: 'A.b',
+      location: 'A.b',
       readPayload,
       invoke: (...given: unknown[]) => invoked.push(given),
     },
-  }) as unknown as MortalHandler;
+  }) as unknown as HandlerWithOnDead;
 
-const diedOf = (text: string, lastError: string | null, read?: PayloadReader): DyingHandler => {
-  const held = text === '' ? undefined : ({ error: text, cause: error } as unknown as DyingClaim);
-  return reports.handlerOf({ last_error: lastError } as DyingRow, handler(read), held);
+const diedOf = (
+  text: string,
+  lastError: string | null,
+  read?: PayloadReader,
+): OnDeadCallHandler => {
+  const held =
+    text === '' ? undefined : ({ error: text, cause: error } as unknown as ExhaustedClaim);
+  return reports.handlerOf({ last_error: lastError } as OnDeadRow, handler(read), held);
 };
 
 const claimOf = (odd: object = {}): HeldClaim =>
@@ -90,7 +95,7 @@ describe('the method of a dying delay', () => {
   ])('is called, alone and in a transaction, with why: %j, %j', (text, last, why, cause) => {
     invoked.length = 0;
     const dead = diedOf(text, last);
-    expect([dead.transactional, dead.batch, dead.death.error]).toEqual([true, null, why]);
+    expect([dead.transactional, dead.batch, dead.lastFailure.error]).toEqual([true, null, why]);
     dead.invoke('delay' as never, { manager: 1, signal: 2, other: 3 } as never);
     expect(invoked).toEqual([['delay', { manager: 1, signal: 2, error: why, cause }]]);
   });

@@ -7,7 +7,7 @@ import { stageOfEach } from './support/stage-of-each.js';
 makeSweepsRare();
 
 /** From so many on a name rests; in flight at that moment may be as many more as its slots. */
-const LINGERING_MAX = 1_000;
+const OVERRUNNING_MAX = 1_000;
 const CONCURRENCY = 100;
 const DELAYS = 1_500;
 const ENDED = 200;
@@ -46,13 +46,13 @@ it('a name of which a thousand handlers outlived their timeout rests, says so on
   const completed = node.next('completed');
   await node.delays.schedule('test.other', null, { after: 0 });
   expect(await completed).toMatchObject({ name: 'test.other' });
-  await untilItRests(LINGERING_MAX);
-  expect(calls).toBeLessThan(LINGERING_MAX + CONCURRENCY);
+  await untilItRests(OVERRUNNING_MAX);
+  expect(calls).toBeLessThan(OVERRUNNING_MAX + CONCURRENCY);
 
   for (const end of ends.splice(0, ENDED)) end();
-  await untilItRests(LINGERING_MAX + ENDED);
+  await untilItRests(OVERRUNNING_MAX + ENDED);
   await node.stop();
-  expect(calls).toBeLessThan(LINGERING_MAX + ENDED + CONCURRENCY);
+  expect(calls).toBeLessThan(OVERRUNNING_MAX + ENDED + CONCURRENCY);
   // It had not been well in between.
   expect(rests()).toEqual([
     expect.stringMatching(

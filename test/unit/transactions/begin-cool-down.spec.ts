@@ -1,12 +1,12 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
-import { BeginRest } from '../../../src/delay-queue/transactions/attempt-session.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
+import { BeginCoolDown } from '../../../src/delay-queue/transactions/attempt-session.js';
 
 const BROKEN = new Error('too many clients already');
 
 let told: string[];
-let beginRest: BeginRest;
+let beginCoolDown: BeginCoolDown;
 let events: DelayEvents;
 
 beforeEach(() => {
@@ -15,36 +15,36 @@ beforeEach(() => {
   for (const event of ['trouble', 'recovered'] as const) {
     events.on(event, ({ during }) => told.push(`${event} ${during}`));
   }
-  beginRest = new BeginRest(events);
+  beginCoolDown = new BeginCoolDown(events);
 });
 
 it('calls that fail in a row rest for longer and longer, up to five seconds', () => {
   let nowMs = 0;
   for (let n = 0; n < 12; n += 1) {
-    const restMs = beginRest.failed(BROKEN, nowMs);
+    const restMs = beginCoolDown.failed(BROKEN, nowMs);
     const fullMs = Math.min(5_000, 100 * 2 ** n);
     expect(restMs).toBeGreaterThanOrEqual(fullMs / 2);
     expect(restMs).toBeLessThanOrEqual(fullMs);
     // Who fails while others rest does so until these do.
-    expect(beginRest.failed(BROKEN, nowMs + 10)).toBeCloseTo(restMs - 10);
+    expect(beginCoolDown.failed(BROKEN, nowMs + 10)).toBeCloseTo(restMs - 10);
     nowMs += restMs;
   }
 });
 
 it('one that begins ends the trouble, and the next failure is a first one', () => {
-  for (const nowMs of [0, 10_000]) beginRest.failed(BROKEN, nowMs);
-  for (let begun = 0; begun < 2; begun += 1) beginRest.worked();
-  expect(beginRest.failed(BROKEN, 10_001)).toBeLessThanOrEqual(100);
+  for (const nowMs of [0, 10_000]) beginCoolDown.failed(BROKEN, nowMs);
+  for (let begun = 0; begun < 2; begun += 1) beginCoolDown.worked();
+  expect(beginCoolDown.failed(BROKEN, 10_001)).toBeLessThanOrEqual(100);
   expect(told).toEqual(['trouble begin', 'trouble begin', 'recovered begin', 'trouble begin']);
 });
 
 it('a rest ends when something else works again, and who fails then rests anew', () => {
-  const other = new Trouble(events, 'load');
+  const other = new TaskHealth(events, 'load');
   other.failed(BROKEN);
-  for (let n = 0; n < 6; n += 1) beginRest.failed(BROKEN, n * 10_000);
+  for (let n = 0; n < 6; n += 1) beginCoolDown.failed(BROKEN, n * 10_000);
   let released = 0;
-  beginRest.whenAnotherWorks(() => (released += 1));
+  beginCoolDown.whenAnotherWorks(() => (released += 1));
   other.worked();
   expect(released).toBe(1);
-  expect(beginRest.failed(BROKEN, 50_001)).toBeGreaterThanOrEqual(2_500);
+  expect(beginCoolDown.failed(BROKEN, 50_001)).toBeGreaterThanOrEqual(2_500);
 });

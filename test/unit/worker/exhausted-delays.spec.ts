@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import {
-  type DyingClaim,
-  DyingClaims,
+  type ExhaustedClaim,
+  ExhaustedClaims,
   type HeldClaim,
   InFlight,
 } from '../../../src/delay-queue/worker/claims.js';
@@ -12,7 +12,7 @@ import { signal } from '../../support/delay-node.js';
 import { toldPauses } from '../../support/told-pauses.js';
 
 const pauses = toldPauses();
-const { DyingDelays } = await import('../../../src/delay-queue/worker/dead-letters.js');
+const { ExhaustedDelays } = await import('../../../src/delay-queue/worker/dead-letters.js');
 
 const NAME = 'test.dying';
 
@@ -25,8 +25,8 @@ let isOurs: boolean;
 let told: string[];
 let putOff: number[];
 let unwritten: InFlight;
-let claims: DyingClaims;
-let dying: InstanceType<typeof DyingDelays>;
+let claims: ExhaustedClaims;
+let dying: InstanceType<typeof ExhaustedDelays>;
 
 const wheel = new WheelService();
 afterAll(() => wheel.onApplicationShutdown());
@@ -35,7 +35,7 @@ beforeEach(() => {
   [asked, script, told, putOff, isOurs] = [[], [], [], [], false];
   pauses.retries.length = pauses.locked.length = 0;
   unwritten = new InFlight();
-  claims = new DyingClaims(unwritten, { exhausted: (held) => dying.add(held) });
+  claims = new ExhaustedClaims(unwritten, { exhausted: (held) => dying.add(held) });
   const events = new DelayEvents();
   events.on('trouble', ({ during }) => told.push(during));
   events.on('recovered', ({ during }) => told.push(`${during} again`));
@@ -43,7 +43,7 @@ beforeEach(() => {
     nodeName: 'node',
     fence: () => {},
     recur: () => {},
-    claimDying: async ({ id }: { id: number }) => {
+    claimExhausted: async ({ id }: { id: number }) => {
       asked.push(id);
       const how = script.shift() ?? 'gone';
       if (how === 'down') throw new Error('down');
@@ -56,14 +56,14 @@ beforeEach(() => {
     ],
   };
   const completer = {
-    dying: claims,
+    exhausted: claims,
     putOff: ({ id }: HeldClaim, _: unknown, tell: (result: string) => void) => {
       putOff.push(id);
       tell('written');
     },
   };
   const handler = { leaseMs: 1_000, timeoutMs: 1_000, maxAttempts: 1, onDead: {} };
-  dying = new DyingDelays({
+  dying = new ExhaustedDelays({
     wheel,
     fenced: {},
     store,
@@ -79,7 +79,7 @@ const claimOf = (id: number): HeldClaim =>
   ({ id, epoch: 1, handler: { leaseMs: 1_000, timeoutMs: 1_000, maxAttempts: 1 } }) as HeldClaim;
 
 /** Its last attempt has ended here. @returns what became of it */
-const dies = (id: number): Promise<Parameters<DyingClaim['over']>[0]> =>
+const dies = (id: number): Promise<Parameters<ExhaustedClaim['over']>[0]> =>
   new Promise((resolve) => claims.add(claimOf(id), 'no', undefined, resolve));
 
 /** It was found without an attempt left. */

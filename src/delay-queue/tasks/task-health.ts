@@ -26,7 +26,7 @@ const pausing = new WeakMap<DelayEvents, Set<() => void>>();
  * Each task's pauses grow separately. The first task that works again ends the pauses of all
  * others, since the same cause held them back.
  */
-export class Trouble {
+export class TaskHealth {
   #failing = false;
   readonly #pausing: Set<() => void>;
 

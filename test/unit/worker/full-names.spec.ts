@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { Enough } from '../../../src/delay-queue/worker/scanner.js';
+import { FullNames } from '../../../src/delay-queue/worker/scanner.js';
 
 it('a name or a group that had enough at any time of a walk gets nothing more of it', () => {
   let room: { butNotOf: string[] } | undefined;
-  const enough = new Enough({ roomFor: () => room });
+  const enough = new FullNames({ roomFor: () => room });
   const answers = [{ butNotOf: ['big'] }, { butNotOf: ['other'] }, { butNotOf: [] }];
   const seen = answers.map((now) => {
     room = now;
