@@ -21,6 +21,9 @@ function recurring(all: Repeats[], { name = 'test.daily', schema = {} } = {}): T
 
 const HOURLY = { every: '1h' } as const;
 
+const keys = (count: number) =>
+  Array.from({ length: count }, (_, at) => ({ ...HOURLY, key: `k${at}` }));
+
 describe('@RepeatDelay', () => {
   it('is found beside its handler, as often as it stands there', async () => {
     const cron = { cron: '0 3 * * *', timeZone: 'Europe/Berlin' };
@@ -45,8 +48,6 @@ describe('@RepeatDelay', () => {
   });
 
   it('is found a thousand times, and not once more', async () => {
-    const keys = (count: number) =>
-      Array.from({ length: count }, (_, at) => ({ ...HOURLY, key: `k${at}` }));
     const registry = await explored([recurring(keys(1_000))]);
     expect(registry.declarations()).toHaveLength(1_000);
     const refusal = await refusalOf([recurring(keys(1_001))]);
