@@ -9,6 +9,7 @@ import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import { compiled } from './compiled.mjs';
+import { bundledUrl } from './dependencies.mjs';
 import { patchSource } from './source-patches.mjs';
 import { stackParent } from './stack.mjs';
 
@@ -22,7 +23,7 @@ const LIBRARY = new Map([
 
 /** Imports end in `.js`, as Node wants them; not yet compiled, the file beside is `.ts`. */
 function sourceOf(specifier, parentUrl) {
-  const ours = LIBRARY.get(specifier);
+  const ours = LIBRARY.get(specifier) ?? bundledUrl(specifier);
   if (ours !== undefined) return ours;
   if (!/^(\.{0,2}\/|file:).*\.js$/.test(specifier)) return specifier;
   const url = new URL(specifier, parentUrl);

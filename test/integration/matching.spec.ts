@@ -136,6 +136,9 @@ describe('over the past, too', () => {
       })),
     );
     const all = idsOf(await node.admin.list({ group }));
+    // A page that is exactly full, and nothing has ended behind it.
+    const { delays, next } = await node.admin.story({ group }, { limit: all.length });
+    expect([idsOf(delays), next]).toEqual([all, null]);
     // Some of them at one instant: their line is told apart by its id.
     await node.admin.cancel({ group, key: 'k0' });
     await node.admin.cancel({ group, keyPrefix: 'k1' });

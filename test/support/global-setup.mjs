@@ -1,2 +1,7 @@
 // Jest would turn a `.ts` file here into CommonJS; the loader in `tools/` takes it as it is.
-export { openTestRun as default } from './open-test-run.ts';
+import { bundleDependencies } from '../../tools/dependencies.mjs';
+import { openTestRun } from './open-test-run.ts';
+
+export default async function setUp() {
+  await Promise.all([bundleDependencies(), openTestRun()]);
+}

@@ -80,6 +80,10 @@ describe('listeners of the end', () => {
     }),
   );
 
+  it('may be any number', () => {
+    expect(hooks().getMaxListeners()).toBe(0);
+  });
+
   it('are told of a commit, once', async () => {
     await end('Commit');
     expect(told).toEqual([

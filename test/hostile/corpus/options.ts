@@ -85,7 +85,7 @@ export const OPTIONS: readonly HostileOptions[] = [
   ),
   repeat('a period below the least', 'repeat.every', { every: '999ms' }, 'must be'),
   repeat('a cron that nobody reads', 'repeat.cron', { cron: '61 * * * *' }, 'cron expression'),
-  repeat('a cron that never comes', 'repeat.cron', { cron: '0 0 30 2 *' }, 'never comes'),
+  repeat('a cron that never comes', 'repeat.cron', { cron: '0 0 30 2 *' }, 'never occurs'),
   repeat(
     'a time zone of another planet',
     'repeat.timeZone',
@@ -110,7 +110,7 @@ export const OPTIONS: readonly HostileOptions[] = [
     { cron: '* * * * *', timezone: 'UTC' },
     'did you mean timeZone?',
   ),
-  repeat('to recur without a key', 'key', { every: '1h' }, 'needs one', { key: undefined }),
+  repeat('to recur without a key', 'key', { every: '1h' }, 'is required with', { key: undefined }),
   repeat('to recur, after and at', 'at', { every: '1h' }, 'not both', {
     after: 1,
     at: new Date(0),

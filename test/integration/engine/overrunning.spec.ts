@@ -40,7 +40,8 @@ it('a name of which a thousand handlers outlived their timeout rests, says so on
   });
   const advice: string[] = [];
   node.events.on('advice', ({ message }) => void advice.push(message));
-  const rests = (): string[] => advice.filter((message) => message.startsWith('test.stuck rests'));
+  const rests = (): string[] =>
+    advice.filter((message) => message.startsWith('test.stuck cools down'));
 
   await until(rests, ({ length }) => length > 0);
   const completed = node.next('completed');

@@ -46,6 +46,14 @@ describe('of the nodes that serve a name', () => {
     },
   );
 
+  it('each knows which names others serve, too', () => {
+    const [a, b] = views({ a: ['x', 'y'], b: ['x'] }) as [Nodes, Nodes];
+    expect(['x', 'y', 'z'].map((name) => a.isShared(name))).toEqual([true, false, false]);
+    expect([a.hasPeers, b.isShared('x')]).toEqual([true, true]);
+    b.update([]);
+    expect([b.isShared('x'), b.hasPeers]).toEqual([false, false]);
+  });
+
   it('one owns all of a group, where names are owned by group', () => {
     const names = ['x', 'y'];
     const nodes = views({ a: names, b: names, c: names }, new Set(['y']));

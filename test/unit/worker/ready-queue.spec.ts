@@ -43,6 +43,16 @@ const groupsFrom = (queue: ReadyQueue, limit: number) =>
   takeFrom(queue, limit).map(({ group }) => group);
 
 describe('groups of a name', () => {
+  it('have room but for those of which enough wait', () => {
+    const queue = new ReadyQueue();
+    push(queue, 3, 'a', { group: 'many' });
+    push(queue, 1, 'a', { group: 'few' });
+    push(queue, 1, 'a');
+    expect(queue.roomFor('a', 6)).toEqual({ butNotOf: [] });
+    expect(queue.roomFor('a', 3)).toEqual({ butNotOf: ['many'] });
+    expect(queue.roomFor('a', 1)?.butNotOf.toSorted()).toEqual(['few', 'many']);
+  });
+
   it('take turns, and those without a group are one', () => {
     const queue = new ReadyQueue();
     push(queue, 5, 'a', { group: 'big' });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { HintFollower } from '../../../src/delay-queue/worker/hints.js';
+import { HintFollower, reportVacancy } from '../../../src/delay-queue/worker/hints.js';
 
 let follower: HintFollower;
 /** When blocks heard of which places, in milliseconds. */
@@ -23,6 +23,25 @@ afterEach(() => {
 
 const tell = (name: string, groupNumber: number | null = null): void =>
   follower.follow({ kind: 'vacant', of: [{ name, groupNumber }] });
+
+it.each([
+  ['shared', null, null],
+  ['shared', '{"group":"g"}', 'g'],
+  ['of this node alone', null, null],
+])(
+  'the end of an attempt of a name %s is reported here, and where others serve it',
+  (name, extras, group) => {
+    const reported: unknown[] = [];
+    reportVacancy(
+      { row: { name, extras } } as never,
+      { freed: (...of) => reported.push(['here', ...of]) },
+      { isShared: (of) => of === 'shared' },
+      { sendVacant: (...of) => reported.push(['others', ...of]) },
+    );
+    const others = name === 'shared' ? [['others', name, group]] : [];
+    expect(reported).toEqual([['here', name, group], ...others]);
+  },
+);
 
 it('hints of places ask at once, then together for all that came within ten milliseconds, and forget none', () => {
   tell('test.limited');
