@@ -20,7 +20,7 @@ export default {
   reporters: ['default', '<rootDir>/test/support/summary-reporter.js'],
   testSequencer: '<rootDir>/test/support/longest-first.mjs',
   // Of two cores: most files wait for Postgres, for processes or for a lease. Three workers left a fifth of both idle.
-  maxWorkers: 4,
+  maxWorkers: 5,
   // Modules of past suites stay in memory: two workers had grown to 2.7 and 3.8 GB at the end of a run, and
   // took longer to give it back than Jest waits for a process to end.
   workerIdleMemoryLimit: '1GB',

@@ -48,7 +48,7 @@ it('waits for its row as long as no transaction of its own may hold it', async (
   await reschedule('callers');
   own = { ...own, movedOn: false };
   await reschedule();
-  own = { ...own, movedOn: false, handler: { transactional: true } } as never;
+  own = { ...own, movedOn: false, handler: { ...own.handler, transactional: true } };
   await reschedule('callers');
   expect(lockWaits).toEqual(['waits', 'at once', 'a while', 'at once']);
 });
