@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { PreparedStatements } from '../../src/delay-queue/database/prepared-statements.js';
 import { engineSettings } from '../../src/delay-queue/database/connection-config.js';
-import type { HistoryKept } from '../../src/delay-queue/api/history.js';
+import type { HistoryKept } from '../../src/delay-queue/api/delay.js';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 
 const QUERY_TIMEOUT_MS = 15_000;

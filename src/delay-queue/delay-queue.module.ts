@@ -28,18 +28,16 @@ import {
   dataSourceProvider,
 } from './database/chosen-data-source.js';
 import { DelayAdmin } from './delay.admin.js';
-import { DelayLog } from './delay.log.js';
+import { DelayLog, DelayTrace } from './delay.log.js';
 import { DelayService } from './delay.service.js';
-import { DelayTrace } from './delay.trace.js';
 import { DelayWorker } from './delay.worker.js';
-import { HandlerExplorer } from './handlers/handler.explorer.js';
+import { HandlerExplorer, Invoker } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
-import { Invoker } from './handlers/invoker.js';
-import { DISCOVERY, NestEnhancers, ofThisCopy } from './handlers/nest-enhancers.js';
+import { DISCOVERY, NestEnhancers, ofThisCopy } from './handlers/enhancers.js';
 import { WheelAlarm } from './timer-wheel/wheel-alarm.js';
 import { WheelService } from './timer-wheel/wheel.service.js';
 import { Engine } from './worker/engine.js';
-import { ListedTasks } from './worker/listed-tasks.js';
+import { ListedTasks } from './worker/worker-switch.js';
 
 /** What to do at the start and the end of the application. */
 interface Ends {

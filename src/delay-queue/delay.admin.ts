@@ -1,32 +1,37 @@
 import { Injectable } from '@nestjs/common';
-import type { DelayName, InTransaction, ListedDelay, RescheduleTo } from './api/delay.js';
+import type {
+  CancelOptions,
+  CancelResult,
+  DelayName,
+  DiscardDeadResult,
+  InTransaction,
+  ListedDelay,
+  RescheduleResult,
+  RescheduleTo,
+  RetryDeadResult,
+  RunNowResult,
+} from './api/delay.js';
 import type {
   AbortCounts,
   AbortMatchingOptions,
   Counts,
   DelayFilter,
   DelayPause,
+  DelayStats,
   DelayTarget,
+  GroupStats,
   GroupStatsOptions,
   HistoryFilter,
+  HistoryPage,
   HistoryPageOptions,
+  KeyStory,
   MatchingOptions,
   PageOptions,
   PauseOptions,
   ResumeOptions,
   StoryFilter,
 } from './api/selection.js';
-import type { DelayStats, GroupStats, HistoryPage, KeyStory } from './api/stats.js';
-import type {
-  CancelOptions,
-  CancelResult,
-  DiscardDeadResult,
-  RescheduleResult,
-  RetryDeadResult,
-  RunNowResult,
-} from './api/verdicts.js';
 import { cancellingOf } from './client/cancels.js';
-import { targetsOf } from './client/arguments.js';
 import {
   endedFilterOf,
   filterOf,
@@ -35,11 +40,12 @@ import {
   pauseOptionsOf,
   storyFilterOf,
   storyPageOf,
+  targetsOf,
   topGroupsOf,
-} from './client/selection-arguments.js';
+} from './client/arguments.js';
 import { Producer } from './client/producer.js';
 import { checkKnownOptions } from './config/known-options.js';
-import { parseRescheduleTo } from './config/due-times.js';
+import { parseRescheduleTo } from './config/durations.js';
 
 /**
  * Administration of delays: for a support page, or a script after an incident.

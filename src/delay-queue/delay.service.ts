@@ -2,21 +2,19 @@ import { Inject, Injectable } from '@nestjs/common';
 import type {
   CancelOptions,
   CancelResult,
-  RescheduleResult,
-  RetryDeadResult,
-  ScheduleResult,
-} from './api/verdicts.js';
-import type {
   DelayInfo,
   DelayName,
   DelayRecord,
+  Due,
   GivenPayload,
   InTransaction,
+  RescheduleResult,
   RescheduleTo,
+  RetryDeadResult,
   ScheduleItem,
   ScheduleOptions,
+  ScheduleResult,
 } from './api/delay.js';
-import type { Due } from './api/times.js';
 import type { DelayTarget } from './api/selection.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
 import { cancellingOf } from './client/cancels.js';
@@ -24,7 +22,7 @@ import { nameAndKeyOf, newDelayOf, newDelaysOf, targetsOf } from './client/argum
 import { Producer } from './client/producer.js';
 import { checkKnownOptions } from './config/known-options.js';
 import { parseScheduleOptions } from './config/schedule-options.js';
-import { parseRescheduleTo } from './config/due-times.js';
+import { parseRescheduleTo } from './config/durations.js';
 
 /**
  * Schedules, cancels and reads delays. With `manager`, a write commits and rolls back with the

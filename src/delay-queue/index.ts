@@ -1,13 +1,65 @@
 // `export *`: only then does `declare module` merge into DelayPayloads.
-export * from './api/delay.js';
-export type * from './api/contexts.js';
-export type * from './api/times.js';
+export {
+  type NotStorable,
+  type Storable,
+  type PlainJson,
+  type StorableParts,
+  type StorableMembers,
+  type ParsedPayloads,
+  type DelayPayloads,
+  type DelayName,
+  type PayloadOf,
+  type ParsedPayloadOf,
+  type StorablePayloads,
+  type GivenPayload,
+  type OnConflict,
+  type ScheduleOptions,
+  type DelayHeaders,
+  type InTransaction,
+  type ScheduleItem,
+  type RescheduleTo,
+  type Delay,
+  type LiveState,
+  type EndState,
+  type DelayInfo,
+  type ListedDelay,
+  type DelayRecord,
+} from './api/delay.js';
+export type {
+  DelayContext,
+  TransactionalDelayContext,
+  DeadDelayContext,
+  DelayBatchContext,
+  TransactionalDelayBatchContext,
+  DelayCall,
+  AroundFunction,
+  DelayAround,
+} from './api/delay.js';
+export type {
+  Duration,
+  DurationText,
+  DurationUnit,
+  RepeatInterval,
+  RepeatOptions,
+  CatchUp,
+  DelayRepeat,
+  When,
+  Recurring,
+  Due,
+} from './api/delay.js';
 export type * from './api/selection.js';
-export type { AttemptOutcome, DelayAttempt } from './api/history.js';
-export type { DelayMove, MoveCall } from './api/history.js';
-export type { DelayWait } from './api/history.js';
-export type * from './api/stats.js';
-export type * from './api/verdicts.js';
+export type { AttemptOutcome, DelayAttempt } from './api/delay.js';
+export type { DelayMove, MoveCall } from './api/delay.js';
+export type { DelayWait } from './api/delay.js';
+export type {
+  CancelOptions,
+  ScheduleResult,
+  CancelResult,
+  RescheduleResult,
+  RetryDeadResult,
+  DiscardDeadResult,
+  RunNowResult,
+} from './api/delay.js';
 export {
   DelayError,
   DelayConfigError,
@@ -25,7 +77,7 @@ export {
   DelayUnavailableError,
   DelayOutcomeUnknownError,
 } from './api/errors.js';
-export { printable, printableError } from './api/printable.js';
+export { printable, printableError } from './api/error-text.js';
 export { DiscardDelay, PostponeDelay } from './api/errors.js';
 export {
   DelayQueueModule,
@@ -69,7 +121,7 @@ export { delayCallOf } from './handlers/delay-request.js';
 export { DelayGuardError, DelayInterceptorError } from './api/errors.js';
 export type { DelayBatchRequest, DelayRequest } from './handlers/delay-request.js';
 export type { PayloadSchema, SchemaResult, SchemaIssue } from './config/payloads.js';
-export type { PayloadCodec, PayloadOwner } from './config/payload-codec.js';
+export type { PayloadCodec, PayloadOwner } from './config/payloads.js';
 export { DelayAroundError } from './api/errors.js';
 export { type PayloadIssue, DelayPayloadError, DelayCodecError } from './api/errors.js';
 export {

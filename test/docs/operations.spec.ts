@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Client } from 'pg';
 import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
-import { tasksOf } from '../../src/delay-queue/worker/listed-tasks.js';
+import { tasksOf } from '../../src/delay-queue/worker/worker-switch.js';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
 import { plainHandler, startNode } from '../support/delay-node.js';
 import { OtherNode } from '../support/other-node.js';

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { declarationOf } from '../../src/delay-queue/handlers/decorated-method.js';
 import { handlerSettings } from '../../src/delay-queue/handlers/handler.explorer.js';
 import { resolveOptions } from '../../src/delay-queue/config/resolve-options.js';
-import { filterOf } from '../../src/delay-queue/client/selection-arguments.js';
+import { filterOf } from '../../src/delay-queue/client/arguments.js';
 import { generatedPage, writtenPage } from '../../tools/api-tables/page.js';
 import { coded, readDocument, ROOT, tableUnder } from './documents.js';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { takeAdvisoryLock } from '../../src/delay-queue/store/tables/owners.js';
+import { takeAdvisoryLock } from '../../src/delay-queue/store/tables/preflight.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 
 /** A line of its own, a terminal sequence and a turned direction: Postgres takes them in the name of a role. */

@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
-import { createTestClock } from '../../src/delay-queue/store/tables/test-clock.js';
-import { Targets } from '../../src/delay-queue/store/sql/fragments/targets.js';
+import { createTestClock } from '../../src/delay-queue/store/test-clock.store.js';
+import { Targets } from '../../src/delay-queue/store/sql/fragments/filter.js';
 import { fileDatabase } from '../support/file-database.js';
 
 /**

@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
 const CLAIM = 'store/sql/claim.sql.ts';
-const PRESENCE = 'store/sql/fragments/presence.ts';
+const PRESENCE = 'store/sql/fragments/clock.ts';
 const SWEEP = 'store/sql/fetch.sql.ts';
 
 /** Attempts that are taken over when their process is gone: each rule of that taken out. */
@@ -49,7 +49,7 @@ export const CRASHES: Readonly<Record<string, Mutant>> = {
   },
   'puts-orphans-off': {
     about: 'lets the next page put off what was found without its process',
-    patches: [patch('worker/entry.ts', 'known.orphaned && wake.epoch', 'false && wake.epoch')],
+    patches: [patch('worker/fair-queue.ts', 'known.orphaned && wake.epoch', 'false && wake.epoch')],
     tests: ['unit/worker/read-ahead'],
   },
   'needs-two-places': {

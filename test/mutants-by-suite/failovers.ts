@@ -2,7 +2,7 @@ import { type Mutant, patch } from './mutant.js';
 
 const UNFIT = ['integration/unfit-sessions'];
 const POOL = 'database/application-pool.ts';
-const OUTSIDE = 'transactions/outside-transactions.ts';
+const OUTSIDE = 'transactions/transactions.ts';
 
 /** What fell short behind a real failover, each with its mend taken out. */
 export const FAILOVERS: Readonly<Record<string, Mutant>> = {
@@ -99,7 +99,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     about: 'keeps the pool of the application for calls when its proof failed at the start',
     patches: [
       patch(
-        'cluster/session-probe.ts',
+        'cluster/listener.ts',
         "if (hearing !== 'unknown') return hearing === 'heard';",
         "return hearing === 'heard';",
       ),
@@ -108,7 +108,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   },
   'takes-a-hanging-commit-for-a-pooler': {
     about: 'takes LISTEN for dead when what should be heard could not be said',
-    patches: [patch('cluster/session-probe.ts', "wait('unknown');", "wait('silent');")],
+    patches: [patch('cluster/listener.ts', "wait('unknown');", "wait('silent');")],
     tests: ['integration/engine/session-probe'],
   },
   'finds-them-one-by-one': {

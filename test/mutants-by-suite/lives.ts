@@ -47,7 +47,7 @@ export const LIVES: Readonly<Record<string, Mutant>> = {
   },
   'has-a-riddle': {
     about: 'leaves it to Nest to say that there are two copies of it',
-    patches: [patch('handlers/nest-enhancers.ts', 'optional: true', 'optional: false')],
+    patches: [patch('handlers/enhancers.ts', 'optional: true', 'optional: false')],
     tests: ['integration/engine/odd-starts'],
   },
   'waits-for-hooks-in-silence': {

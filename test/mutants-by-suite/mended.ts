@@ -227,7 +227,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'takes LISTEN for dead when its own process stood still while the answer came',
     patches: [
       patch(
-        'cluster/session-probe.ts',
+        'cluster/listener.ts',
         'setTimeout(() => setImmediate(() => own === timer && decide(then)), PROBE_MS)',
         'setTimeout(() => decide(then), PROBE_MS)',
       ),

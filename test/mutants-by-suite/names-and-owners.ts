@@ -3,14 +3,14 @@ import { type Mutant, patch } from './mutant.js';
 const PLANTED = ['security/planted-names'];
 const OWNERS = ['security/foreign-owners'];
 const MIGRATIONS = 'store/tables/migrations.ts';
-const STRANGERS = 'store/tables/owners.ts';
+const STRANGERS = 'store/tables/preflight.ts';
 
 /** What a role that may create something can have others run: each with its mend taken out. */
 export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
   'finds-unnest-by-the-path': {
     about: 'calls an unnest of the path where one array is given',
     patches: [
-      patch('store/sql/fragments/targets.ts', 'pg_catalog.unnest($${index', 'unnest($${index'),
+      patch('store/sql/fragments/filter.ts', 'pg_catalog.unnest($${index', 'unnest($${index'),
     ],
     tests: PLANTED,
   },
@@ -26,7 +26,7 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
   },
   'takes-a-field-by-an-untyped-name': {
     about: 'takes a field of JSON by a name that may be JSON itself',
-    patches: [patch('store/sql/fragments/look.ts', "-> 'declared'::text", "-> 'declared'")],
+    patches: [patch('store/sql/fragments/filter.ts', "-> 'declared'::text", "-> 'declared'")],
     tests: PLANTED,
   },
   'notifies-by-the-path': {

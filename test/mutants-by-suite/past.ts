@@ -1,6 +1,6 @@
 import { type Mutant, patch } from './mutant.js';
 
-const HISTORY_ROW = 'store/sql/fragments/history.ts';
+const HISTORY_ROW = 'store/sql/history.sql.ts';
 const MATCHING = 'client/selections.ts';
 
 /** What is told of the past, each with its mend taken out. */
@@ -23,9 +23,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   },
   'keeps-all-moves': {
     about: 'the log of moves grows without end',
-    patches: [
-      patch('store/sql/fragments/history.ts', 'MOVES_KEPT_MAX = 20', 'MOVES_KEPT_MAX = 2_000'),
-    ],
+    patches: [patch('store/sql/history.sql.ts', 'MOVES_KEPT_MAX = 20', 'MOVES_KEPT_MAX = 2_000')],
     tests: ['integration/what-history-keeps'],
   },
   'pages-by-instant': {
@@ -63,7 +61,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     about: 'takes a limit that was full at its last claim for full when its attempts are over',
     patches: [
       patch(
-        'store/sql/waits-for.ts',
+        'store/sql/stats.sql.ts',
         'OR q.full_places <=\n',
         'OR q.full_places IS NOT NULL OR 1 =\n',
       ),
@@ -72,7 +70,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   },
   'one-place-is-all': {
     about: 'takes a limit for full as long as any of its attempts runs',
-    patches: [patch('store/sql/waits-for.ts', 'q.full_places <=\n', '1 <=\n')],
+    patches: [patch('store/sql/stats.sql.ts', 'q.full_places <=\n', '1 <=\n')],
     tests: ['integration/what-holds'],
   },
   'rate-hides-places': {
@@ -90,7 +88,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     about: 'counts the attempts of one group by all permits of its name',
     patches: [
       patch(
-        'store/sql/waits-for.ts',
+        'store/sql/stats.sql.ts',
         "'p.group_id = q.group_id'",
         "'concat(p.group_id) = q.group_id'",
       ),
@@ -99,7 +97,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   },
   'unserved-is-limited': {
     about: 'counts as limited what no node serves',
-    patches: [patch('store/sql/waits-for.ts', '${IS_SERVED} AND ${IS_LIMITED}', '${IS_LIMITED}')],
+    patches: [patch('store/sql/stats.sql.ts', '${IS_SERVED} AND ${IS_LIMITED}', '${IS_LIMITED}')],
     tests: ['integration/what-holds'],
   },
   'held-is-late': {

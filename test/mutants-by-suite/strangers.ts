@@ -1,6 +1,6 @@
 import { type Mutant, patch } from './mutant.js';
 
-const LOCK = 'store/tables/owners.ts';
+const LOCK = 'store/tables/preflight.ts';
 
 /** What a stranger in the database, or a hostile text, can do: each with its mend taken out. */
 export const STRANGERS: Readonly<Record<string, Mutant>> = {
@@ -24,7 +24,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'ends the attempts that a hint names',
     patches: [
       patch(
-        'worker/abort-watch.ts',
+        'worker/hints.ts',
         'if (ids.some((id) => this.inFlight.runs(id))) this.#hinted.ask();',
         'this.inFlight.abort(this.inFlight.all().filter(({ id }) => ids.includes(id)));',
       ),
@@ -64,7 +64,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'names groups in what each listener hears',
     patches: [
       patch(
-        'cluster/hint.ts',
+        'cluster/notifier.ts',
         'tuple.push(failed ? 1 : 0, groupNumber(group))',
         'tuple.push(failed ? 1 : 0, group)',
       ),
@@ -74,8 +74,8 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   'hears-of-aborts-by-hints-alone': {
     about: 'looks for aborts only when a hint comes',
     patches: [
-      patch('worker/abort-watch.ts', 'return LOOK_EVERY_MS;', 'return 3_600_000;'),
-      patch('worker/abort-watch.ts', '.start(LOOK_EVERY_MS)', '.start(3_600_000)'),
+      patch('worker/hints.ts', 'return LOOK_EVERY_MS;', 'return 3_600_000;'),
+      patch('worker/hints.ts', '.start(LOOK_EVERY_MS)', '.start(3_600_000)'),
     ],
     tests: ['integration/forged-hints'],
   },
@@ -93,7 +93,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'logs keys and errors as they are',
     patches: [
       patch(
-        'api/printable.ts',
+        'api/error-text.ts',
         'this.#logger.warn(`${printable(line)}',
         'this.#logger.warn(`${line}',
       ),
@@ -102,13 +102,13 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   },
   'lets-texts-turn-their-direction': {
     about: 'shows what turns the direction of writing, and what cannot be seen',
-    patches: [patch('api/printable.ts', 'ACTS.test(kept) ?', '/\\p{Cc}/u.test(kept) ?')],
+    patches: [patch('api/error-text.ts', 'ACTS.test(kept) ?', '/\\p{Cc}/u.test(kept) ?')],
     tests: ['unit/api/printable', 'hostile/hostile-texts'],
   },
   'takes-lines-of-a-message-for-frames': {
     about: 'logs a line of a message that looks like a frame of a stack',
     patches: [
-      patch('api/printable.ts', '(at < 0 ? stack : stack.slice(at + message.length))', 'stack'),
+      patch('api/error-text.ts', '(at < 0 ? stack : stack.slice(at + message.length))', 'stack'),
     ],
     tests: ['unit/api/printable'],
   },
@@ -138,7 +138,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'reads a payload as it is that the strict codec has not written',
     patches: [
       patch(
-        'config/payload-codec.ts',
+        'config/payloads.ts',
         'if (codec?.strict !== true) return JSON.parse(text);',
         'return JSON.parse(text);',
       ),

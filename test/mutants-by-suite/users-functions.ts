@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
 const ADOPTED = 'api/adopted.ts';
-const CODEC = 'config/payload-codec.ts';
+const CODEC = 'config/payloads.ts';
 const SCHEMA = 'config/payloads.ts';
 
 /** Values and errors of a user's functions that go past the one door. */
@@ -47,11 +47,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
   'waits-for-a-codec': {
     about: 'keeps the call of a codec or a schema that never answers',
     patches: [
-      patch(
-        'config/payload-codec.ts',
-        'if (value !== LATE) return value;',
-        'return value as Answer;',
-      ),
+      patch('config/payloads.ts', 'if (value !== LATE) return value;', 'return value as Answer;'),
     ],
     tests: ['unit/config/schemas'],
   },

@@ -9,7 +9,7 @@ import {
 import { DelayTesting } from 'nestjs-delay-queue/testing';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { takeAdvisoryLock } from '../../src/delay-queue/store/tables/owners.js';
+import { takeAdvisoryLock } from '../../src/delay-queue/store/tables/preflight.js';
 import { identityMended } from '../../src/delay-queue/database/identity.js';
 import { codeBlocks, readDocument, section } from '../docs/documents.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';

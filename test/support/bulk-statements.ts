@@ -29,7 +29,7 @@ import {
   scheduleTakenSql,
   scheduleUndoSql,
 } from '../../src/delay-queue/store/sql/schedule.sql.js';
-import { Targets } from '../../src/delay-queue/store/sql/fragments/targets.js';
+import { Targets } from '../../src/delay-queue/store/sql/fragments/filter.js';
 import { recurSql } from '../../src/delay-queue/store/sql/recurrences.sql.js';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import type { Plan } from './explain.js';

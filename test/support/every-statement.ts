@@ -3,8 +3,8 @@ import {
   anyNameOf,
   matching,
   matchingEnded,
+  Targets,
 } from '../../src/delay-queue/store/sql/fragments/filter.js';
-import { Targets } from '../../src/delay-queue/store/sql/fragments/targets.js';
 import { cancelOneSql, scheduleOneSql } from '../../src/delay-queue/store/tables/functions.js';
 import { type Tables, tablesOf } from '../../src/delay-queue/database/tables.js';
 

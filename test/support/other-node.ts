@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
-import type { HistoryKept } from '../../src/delay-queue/api/history.js';
+import type { HistoryKept } from '../../src/delay-queue/api/delay.js';
 import type { ClaimedRow, ProcessLock } from '../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Runner } from '../../src/delay-queue/database/runner.js';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';

@@ -14,7 +14,7 @@ export function toldPauses(): ToldPauses {
   const told: ToldPauses = { retries: [], locked: [] };
   // Whatever was imported before has the real ones.
   jest.resetModules();
-  jest.unstable_mockModule('../../src/delay-queue/tasks/growing-pause.js', () => ({
+  jest.unstable_mockModule('../../src/delay-queue/tasks/recurring-task.js', () => ({
     retryPauseMs: tells(told.retries),
     lockedPauseMs: tells(told.locked),
     rest: () => turn(),

@@ -1,6 +1,186 @@
 import type { EntityManager } from 'typeorm';
-import type { DelayAttempt, DelayMove, DelayWait } from './history.js';
-import type { DelayRepeat, Duration, RepeatOptions, When } from './times.js';
+
+/**
+ * How an attempt ended.
+ *
+ * - `completed`, `failed`. The last attempt of a dead letter is `failed`, too.
+ * - `postponed`: its handler threw `PostponeDelay`. `superseded`: it rescheduled its own key.
+ * - `split`: its batch failed, and each delay of the batch ran again alone.
+ * - `released`: given back at shutdown. `aborted`: by `cancel(…, { running: 'abort' })`.
+ * - `running`: not ended. `lost`: no outcome was written, because its process died or was paused.
+ */
+export type AttemptOutcome =
+  | 'completed'
+  | 'failed'
+  | 'postponed'
+  | 'superseded'
+  | 'split'
+  | 'released'
+  | 'aborted'
+  | 'running'
+  | 'lost';
+
+/** One attempt, recorded by `history: { attempts: true }`. Instants are on the database's clock. */
+export interface DelayAttempt {
+  /** Counted from 1. The attempt after one that was given back has the same number. */
+  attempt: number;
+  outcome: AttemptOutcome;
+  node: string;
+  /** When it was claimed, shortly before its handler was called. */
+  startedAt: Date;
+  /** When its outcome was written, shortly after its handler ended; `null` while unknown. */
+  endedAt: Date | null;
+  /** For `failed` and `split`: the first 1,000 characters. */
+  error: string | null;
+}
+
+/** What history keeps: nothing, one entry for each ended delay, or each attempt as well. */
+export type HistoryKept = 'nothing' | 'ends' | 'attempts';
+
+/**
+ * What moved the due time of a live delay.
+ *
+ * - `reschedule`: `reschedule` or `rescheduleMany`, of `DelayService` or `DelayAdmin`.
+ * - `postpone`: its handler threw `PostponeDelay`.
+ * - `runNow`, `retryDead`: the calls of that name.
+ * - `declaration`: a `@RepeatDelay` with a changed schedule.
+ */
+export type MoveCall = 'reschedule' | 'postpone' | 'runNow' | 'retryDead' | 'declaration';
+
+/** One move of a delay's due time. Instants are on the database's clock. */
+export interface DelayMove {
+  call: MoveCall;
+  /** When the move happened. */
+  at: Date;
+  from: Date;
+  to: Date;
+}
+
+/**
+ * What a live delay waits for, as the database knows it. The first of several causes counts: its
+ * time (`due`, `retry`) or a running attempt, a pause, a missing node, a limit, its turn. So a
+ * delay that is paused and throttled waits for the pause. `until` is null if only a change ends the
+ * wait.
+ */
+export type DelayWait =
+  /** Its time has not come; with `retry`, the time of its next attempt. */
+  | { what: 'due' | 'retry'; until: Date }
+  /** An attempt runs on that node, which holds the delay at least until then. */
+  | { what: 'attempt'; node: string; until: Date }
+  /** It is due, and its name or group is paused. Of two pauses, the one that ends last. */
+  | { what: 'pause'; group: string | null; reason: string | null; since: Date; until: Date | null }
+  /** It is due, and no live node serves its name. */
+  | { what: 'node'; since: Date }
+  /**
+   * It is due, and a limit is full: that of its name (`group: null`), otherwise that of its group.
+   * `since`: from when every claim found it full. `until`: when its rate allows more; `null`: when
+   * an attempt ends.
+   */
+  | { what: 'limit'; group: string | null; since: Date; until: Date | null }
+  /** It is due, and no cause above applies: its handlers are busy, slow or hanging. */
+  | { what: 'turn'; since: Date };
+
+/**
+ * Milliseconds, or a text of the `ms` package: `'250ms'`, `'90s'`, `'30m'`, `'48h'`, `'14d'`. Any
+ * text compiles, because it may come from configuration; it is checked when used. A text without a
+ * unit is refused, except `'0'`: `'60'` could mean seconds.
+ */
+// oxlint-disable-next-line typescript/ban-types -- keeps the texts below apart from other ones
+export type Duration = number | DurationText | (string & {});
+
+/** The texts that editors complete. */
+export type DurationText = `${number}${DurationUnit}` | `${number} ${DurationUnit}`;
+
+/** The units of the `ms` package, except years, whose length is ambiguous. */
+export type DurationUnit =
+  | 'ms'
+  | 'msecs'
+  | 'milliseconds'
+  | 's'
+  | 'sec'
+  | 'secs'
+  | 'second'
+  | 'seconds'
+  | 'm'
+  | 'min'
+  | 'mins'
+  | 'minute'
+  | 'minutes'
+  | 'h'
+  | 'hr'
+  | 'hrs'
+  | 'hour'
+  | 'hours'
+  | 'd'
+  | 'day'
+  | 'days'
+  | 'w'
+  | 'week'
+  | 'weeks';
+
+/** When it recurs: at a fixed interval, or by the wall clock of a time zone. */
+export type RepeatInterval =
+  | {
+      /**
+       * Interval between two runs, counted from the first due time; give this or `cron`.
+       *
+       * The first due time is one interval after the first declaration or `schedule`.
+       * @range 1 s to 100 years
+       */
+      every: Duration;
+      cron?: never;
+      timeZone?: never;
+    }
+  | {
+      /** Five fields, like `0 3 * * *`, or six with the seconds first. */
+      cron: string;
+      /**
+       * IANA time zone of `cron`, like `Europe/Berlin`; never that of the machine.
+       * @default 'UTC'
+       */
+      timeZone?: string;
+      every?: never;
+    };
+
+/** What `schedule` takes as `repeat`. */
+export type RepeatOptions = RepeatInterval & {
+  /**
+   * Runs for missed instants: `'latest'` one for all, `'each'` one each, `'none'` none.
+   *
+   * An instant that passes during a run is missed, too. `latest`: the run is due at the last of
+   * them. `each`: one run after another. `none`: runs that could not start within a minute are
+   * skipped.
+   * @default 'latest'
+   */
+  catchUp?: CatchUp;
+};
+
+/** What happens to missed instants: one run for all of them, one for each, or none. */
+export type CatchUp = 'latest' | 'each' | 'none';
+
+/** How a delay recurs: an interval in milliseconds, or the wall clock of a time zone. */
+export type DelayRepeat = { catchUp: CatchUp } & (
+  { every: number } | { cron: string; timeZone: string }
+);
+
+/** When a delay is due: `after` counts from the database's clock, `at` is an absolute instant. */
+export type When = { after: Duration; at?: never } | { at: Date; after?: never };
+
+/**
+ * A recurring delay: one row with a key, whatever the number of nodes. Without `after` or `at`, its
+ * first run is one interval from now, or at the next instant of `cron`.
+ */
+export type Recurring = {
+  /** How it recurs. */
+  repeat: RepeatOptions;
+  key: string;
+  onConflict?: 'replace' | 'keep' | 'error';
+  maxWait?: never;
+  running?: never;
+} & (When | { after?: never; at?: never });
+
+/** When a delay is due: once, or repeatedly. */
+export type Due = (When & { repeat?: never }) | Recurring;
 
 /** Why a part of a payload cannot be stored. No value has this type, so compiler errors show it. */
 export interface NotStorable<Why extends string> {
@@ -325,3 +505,146 @@ export interface DelayRecord {
   /** Its last 20 moves, oldest first. A `schedule` that replaces the delay clears them. */
   moveLog: DelayMove[];
 }
+
+/** Options of a cancel. */
+export interface CancelOptions extends InTransaction {
+  /**
+   * What happens to a delay that runs. `leave` (default) returns `running`. `abort` aborts
+   * `ctx.signal`, rolls back a transactional attempt, and cancels the delay when the attempt has
+   * ended.
+   */
+  running?: 'leave' | 'abort';
+  /** How long `abort` waits for that, 1 ms to 1 h; then it returns `running`. Default `'5s'`. */
+  abortWithin?: Duration;
+}
+
+/**
+ * - `scheduled`: a new delay waits.
+ * - `replaced`: the waiting delay of that key got the new payload and time.
+ * - `kept`: the waiting delay of that key is unchanged (`onConflict: 'keep'`).
+ * - `running`: an attempt holds the delay of that key; nothing was written.
+ * - `rerun`: as `running`, but the key is due once more after this run (`running: 'rerun'`).
+ *
+ * `id` and `dueAt` are those of the delay in the table. For `rerun`, `id` is the running delay's,
+ * and `dueAt` is when the key is due once more.
+ */
+export interface ScheduleResult {
+  verdict: 'scheduled' | 'replaced' | 'kept' | 'running' | 'rerun';
+  id: string;
+  dueAt: Date;
+}
+
+/**
+ * - `cancelled`: no attempt starts any more, and none can commit through the fence.
+ * - `running`: an attempt holds the delay; the business row decides. With `running: 'abort'`, the
+ *   attempt did not end within `abortWithin`.
+ * - `absent`: no delay has that key.
+ *
+ * `rerunCancelled`: the key was due once more after this run, and no longer is.
+ */
+export type CancelResult =
+  | { verdict: 'cancelled'; id: string; dueAt: Date }
+  | { verdict: 'running'; id: string; dueAt: Date; rerunCancelled?: true }
+  | { verdict: 'absent' };
+
+/** Like {@link CancelResult}, but a dead letter counts as `absent` (see `retryDead`). */
+export type RescheduleResult =
+  | { verdict: 'rescheduled'; id: string; dueAt: Date }
+  | { verdict: 'running'; id: string; dueAt: Date }
+  | { verdict: 'absent' };
+
+/** `retried`: the dead letter is due now, with all attempts. `absent`: that key has none. */
+export type RetryDeadResult =
+  { verdict: 'retried'; id: string; dueAt: Date } | { verdict: 'absent' };
+
+/** `discarded`: the dead letter is gone. `absent`: that key or id has none. */
+export type DiscardDeadResult =
+  { verdict: 'discarded'; id: string; dueAt: Date } | { verdict: 'absent' };
+
+/**
+ * - `due`: it no longer waits. `dueAt` is now, or earlier if it was due already.
+ * - `running`: an attempt holds the delay; nothing was written.
+ * - `absent`: no delay waits under that key or id. Dead letters do not count (see `retryDead`).
+ */
+export type RunNowResult =
+  | { verdict: 'due'; id: string; dueAt: Date }
+  | { verdict: 'running'; id: string; dueAt: Date }
+  | { verdict: 'absent' };
+
+/** Second argument of a plain handler. */
+export interface DelayContext {
+  /** Aborts at the timeout, on a lost lease, and at shutdown; `signal.reason` is the cause. */
+  signal: AbortSignal;
+}
+
+/** Second argument of a transactional handler. */
+export interface TransactionalDelayContext extends DelayContext {
+  /**
+   * The attempt's transaction: it commits what is written through it together with the delay's
+   * removal. It ends with the handler and then refuses everything: await all writes.
+   */
+  manager: EntityManager;
+}
+
+/** Second argument of a method with `@OnDeadDelay`. */
+export interface DeadDelayContext extends DelayContext {
+  /** The transaction that writes the dead letter. It ends with the method: await all writes. */
+  manager: EntityManager;
+  /** The error of the last attempt as the row keeps it, or that its process died. */
+  error: string;
+  /** What the handler threw. `undefined` when the method is called again, or the process died. */
+  cause: unknown;
+}
+
+/**
+ * Second argument of a batch handler. If the call resolves, its delays complete, except those
+ * passed to `fail` or `postpone`. If it throws, each delay runs again at once, alone; no attempt is
+ * spent.
+ */
+export interface DelayBatchContext extends DelayContext {
+  /**
+   * Fails one delay as if its own handler had thrown `error`: it is retried after its backoff, or
+   * with `DiscardDelay` becomes a dead letter. What was written for it is not undone.
+   * @throws DelayInvalidError for a delay of another batch, or after the batch has ended
+   */
+  readonly fail: (delay: Delay, error: unknown) => void;
+  /**
+   * Runs one delay of the batch again later and spends no attempt: `fail` with a `PostponeDelay`.
+   * @throws DelayInvalidError as `fail`, and for an invalid duration
+   */
+  readonly postpone: (delay: Delay, after: Duration) => void;
+}
+
+/** Second argument of a transactional batch handler. */
+export interface TransactionalDelayBatchContext extends DelayBatchContext {
+  /** The batch's transaction: writes through it commit together with the removal of its delays. */
+  manager: EntityManager;
+}
+
+/** One call of a handler as middleware sees it: for one delay, or for those of a batch. */
+export interface DelayCall<N extends DelayName = DelayName> {
+  readonly name: N;
+  /** The delay of the handler, or all delays of its batch. */
+  readonly delays: readonly [Delay<N>, ...Delay<N>[]];
+  /** The handler's `ctx.signal`. */
+  readonly signal: AbortSignal;
+  /** The attempt's transaction, for a transactional handler. */
+  readonly manager: EntityManager | undefined;
+}
+
+/**
+ * Middleware around a call of a handler, inside the attempt: it shares the attempt's timeout,
+ * transaction and outcome. What it throws fails the attempt as if the handler had thrown it,
+ * including `DiscardDelay` and `PostponeDelay`. The attempt ends when both have ended.
+ *
+ * ```ts
+ * const traced: AroundFunction = (call, next) => tracer.startActiveSpan(call.name, next);
+ * ```
+ * @param next calls the next `around`, or the handler; to be called once. It resolves when that has
+ * ended, and rejects with what that threw
+ * @returns a promise; its value is ignored
+ */
+export type AroundFunction = (call: DelayCall, next: () => Promise<void>) => Promise<unknown>;
+
+/** A function, or an object with a method `around`, such as an injected provider. */
+export type DelayAround = AroundFunction | { around: AroundFunction };

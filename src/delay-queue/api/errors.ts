@@ -1,5 +1,5 @@
-import { printable, quoted } from './printable.js';
-import type { Duration } from './times.js';
+import { printable, quoted } from './error-text.js';
+import type { Duration } from './delay.js';
 
 /** Base of the library's errors. Docstrings of its subclasses become a table in `docs/api.md`. */
 export abstract class DelayError extends Error {

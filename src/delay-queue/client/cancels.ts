@@ -1,12 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { InTransaction } from '../api/delay.js';
+import type { CancelResult, InTransaction } from '../api/delay.js';
 import { DelayInvalidError, DelayUnavailableError, DelayUnstableError } from '../api/errors.js';
-import type { CancelResult } from '../api/verdicts.js';
-import { shown } from '../config/blame.js';
+import { checkKnownOptions, shown } from '../config/known-options.js';
 import { parseDurationBetween } from '../config/durations.js';
-import { checkKnownOptions } from '../config/known-options.js';
 import type { NameAndKey } from '../store/batch.store.js';
-import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import { within } from '../tasks/signal.js';
 import { isInTransaction } from '../transactions/callers-transaction.js';
 import { actingCall, currentCall } from '../transactions/handler-context.js';

@@ -1,10 +1,10 @@
 import type { InTransaction } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import type { DelayPause } from '../api/selection.js';
-import type { DueTime } from '../config/due-times.js';
+import type { DueTime } from '../config/durations.js';
 import type { Installation } from '../database/tables.js';
 import { type Pausable, PauseStore } from '../store/limit.store.js';
-import { PAUSES_MAX } from '../store/sql/pauses.sql.js';
+import { PAUSES_MAX } from '../store/sql/nodes.sql.js';
 import type { CallersTransaction } from '../transactions/callers-transaction.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
 import type { Transactions } from '../transactions/transactions.js';

@@ -1,14 +1,17 @@
 import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
-import type { DelayInfo, DelayName, DelayRecord, InTransaction } from '../api/delay.js';
-import type { HistoryKept } from '../api/history.js';
 import type {
   CancelResult,
+  DelayInfo,
+  DelayName,
+  DelayRecord,
+  HistoryKept,
+  InTransaction,
   RescheduleResult,
   RetryDeadResult,
   ScheduleResult,
-} from '../api/verdicts.js';
-import type { MoveTo } from '../config/due-times.js';
+} from '../api/delay.js';
+import type { MoveTo } from '../config/durations.js';
 import type { Payloads } from '../config/payloads.js';
 import type { CallersPool } from '../database/own-pool.js';
 import type { Installation } from '../database/tables.js';
@@ -18,11 +21,17 @@ import { inLockOrder, type NewDelay, type Placed } from '../store/rows/delay-row
 import { type CallersTransaction, isAlone } from '../transactions/callers-transaction.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
 import { type ActingAttempt, surroundingBy } from '../transactions/handler-context.js';
-import { OutsideTransactions } from '../transactions/outside-transactions.js';
-import { Transactions } from '../transactions/transactions.js';
-import { Announcements, type CommittedWrites, type WritesTrace } from './announcements.js';
+import { OutsideTransactions, Transactions } from '../transactions/transactions.js';
+import {
+  AllOrNone,
+  Announcements,
+  type CommittedWrites,
+  ManyWrites,
+  needsClock,
+  withFirstInstants,
+  type WritesTrace,
+} from './bulk-writes.js';
 import type { NameAndKey } from './arguments.js';
-import { AllOrNone, ManyWrites, needsClock, withFirstInstants } from './bulk-writes.js';
 import { type AbortsEngine, Cancels } from './cancels.js';
 import { CoalescedWrites } from './coalescer.js';
 import { Pausing } from './pauses.js';

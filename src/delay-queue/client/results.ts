@@ -1,19 +1,21 @@
 import type {
+  AttemptOutcome,
+  DelayAttempt,
   DelayHeaders,
   DelayInfo,
+  DelayMove,
   DelayName,
   DelayRecord,
+  DelayRepeat,
+  DelayWait,
   EndState,
   ListedDelay,
   LiveState,
   PayloadOf,
 } from '../api/delay.js';
 import { DelayCodecError, DelayInvalidError } from '../api/errors.js';
-import type { AttemptOutcome, DelayAttempt, DelayMove, DelayWait } from '../api/history.js';
-import { quoted } from '../api/printable.js';
-import type { DelayPause } from '../api/selection.js';
-import type { DelayStats } from '../api/stats.js';
-import type { DelayRepeat } from '../api/times.js';
+import { quoted } from '../api/error-text.js';
+import type { DelayPause, DelayStats } from '../api/selection.js';
 import type { Payloads } from '../config/payloads.js';
 import { isUntranslatable } from '../database/driver-errors.js';
 import type { PauseRow } from '../store/limit.store.js';
@@ -24,7 +26,7 @@ import type {
   NewDelay,
   Placed,
 } from '../store/rows/delay-rows.js';
-import type { NameStatsRow, NodeStatsRow } from '../store/rows/stats-rows.js';
+import type { NameStatsRow, NodeStatsRow } from '../store/rows/answers.js';
 
 /** Most lines of one `history`. */
 export const HISTORY_MAX = 100;

@@ -1,9 +1,22 @@
 import { adopted } from '../api/adopted.js';
-import type { DelayInfo, DelayName, InTransaction, ListedDelay } from '../api/delay.js';
-import type { Counts, DelayFilter, DelayTarget, MatchingOptions } from '../api/selection.js';
-import type { DelayStats, GroupStats, HistoryPage, KeyStory } from '../api/stats.js';
-import type { CancelResult } from '../api/verdicts.js';
-import type { MoveTo } from '../config/due-times.js';
+import type {
+  CancelResult,
+  DelayInfo,
+  DelayName,
+  InTransaction,
+  ListedDelay,
+} from '../api/delay.js';
+import type {
+  Counts,
+  DelayFilter,
+  DelayStats,
+  DelayTarget,
+  GroupStats,
+  HistoryPage,
+  KeyStory,
+  MatchingOptions,
+} from '../api/selection.js';
+import type { MoveTo } from '../config/durations.js';
 import { checkKnownOptions } from '../config/known-options.js';
 import type { Payloads } from '../config/payloads.js';
 import type { Runner } from '../database/runner.js';
@@ -12,16 +25,15 @@ import type { Changed, ManyVerb, TargetList } from '../store/many.store.js';
 import type { FoundRow, ListedRow } from '../store/rows/delay-rows.js';
 import { type Page, SelectionStore, type TopGroups } from '../store/selection.store.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
-import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { StatementSize } from '../store/statement-size.js';
 import type { CallersTransaction } from '../transactions/callers-transaction.js';
 import { inSmallerStatements, type Transactions } from '../transactions/transactions.js';
-import { targetsOf } from './arguments.js';
+import { changeOptionsOf, filterOf, nextOf, type StoryPosition, targetsOf } from './arguments.js';
 import type { ManyWrites } from './bulk-writes.js';
 import { cancellingMatchingOf, type Cancels } from './cancels.js';
 import type { Pausing } from './pauses.js';
 import { answerOf, infoOf, listedOf, recordOf, statsOf, translatable } from './results.js';
-import { changeOptionsOf, filterOf, nextOf, type StoryPosition } from './selection-arguments.js';
 
 /** Most delays in one statement. A call outside of a transaction commits after each page. */
 const PAGE = 1_000;

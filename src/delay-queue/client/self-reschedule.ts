@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { MoveTo } from '../config/due-times.js';
+import type { MoveTo } from '../config/durations.js';
 import type { Runner } from '../database/runner.js';
 import type { DelayStore, OwnChange } from '../store/delay.store.js';
 import type { NewDelay, Placed } from '../store/rows/delay-rows.js';

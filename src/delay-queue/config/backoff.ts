@@ -1,10 +1,9 @@
 import { ignoreRejection } from '../api/adopted.js';
 import { DelayInvalidError } from '../api/errors.js';
-import type { Duration } from '../api/times.js';
-import { pauseMs } from '../tasks/growing-pause.js';
-import { shown } from './blame.js';
+import type { Duration } from '../api/delay.js';
+import { pauseMs } from '../tasks/recurring-task.js';
+import { checkKnownOptions, shown } from './known-options.js';
 import { parseDurationMs } from './durations.js';
-import { checkKnownOptions } from './known-options.js';
 
 /**
  * Pause after a failed attempt: `base * factor^(attempt - 1)`, at most `max`, less a random share.

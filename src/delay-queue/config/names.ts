@@ -1,6 +1,6 @@
 import type { OnConflict } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
-import { blamedOn, readable, shown } from './blame.js';
+import { blamedOn, readable, shown } from './known-options.js';
 import { checkInteger } from './durations.js';
 
 const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/;

@@ -1,14 +1,23 @@
 import type { EntityManager } from 'typeorm';
-import type { AroundFunction, DelayAround } from '../api/contexts.js';
-import type { DelayName, ParsedPayloadOf } from '../api/delay.js';
+import type {
+  AroundFunction,
+  DelayAround,
+  DelayName,
+  Duration,
+  HistoryKept,
+  ParsedPayloadOf,
+} from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
-import type { HistoryKept } from '../api/history.js';
-import type { Duration } from '../api/times.js';
 import type { BackoffOptions, ExponentialBackoff } from './backoff.js';
-import { atStart, isClass, readable, shown } from './blame.js';
-import { checkKnownOptions, readOptions } from './known-options.js';
-import type { PayloadCodec } from './payload-codec.js';
-import type { Payloads, PayloadSchema } from './payloads.js';
+import {
+  atStart,
+  checkKnownOptions,
+  isClass,
+  readable,
+  readOptions,
+  shown,
+} from './known-options.js';
+import type { PayloadCodec, Payloads, PayloadSchema } from './payloads.js';
 
 /**
  * Which of Nest's guards, interceptors, pipes and filters apply to handlers. `false`: none.

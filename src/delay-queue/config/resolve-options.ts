@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { DelayInvalidError } from '../api/errors.js';
 import { BACKOFF_DEFAULT, parseBackoff } from './backoff.js';
-import { atStart, isClass, shown } from './blame.js';
+import { atStart, checkKnownOptions, isClass, shown } from './known-options.js';
 import { type Bound, checkInteger, parseDurationBetween } from './durations.js';
-import { checkKnownOptions } from './known-options.js';
 import { checkMaxAttempts, checkSchema } from './names.js';
 import {
   type DelayQueueOptions,
@@ -13,8 +12,7 @@ import {
   parseEnhancers,
   type ResolvedOptions,
 } from './options.js';
-import { checkCodec } from './payload-codec.js';
-import { Payloads } from './payloads.js';
+import { checkCodec, Payloads } from './payloads.js';
 import { PAYLOAD_BYTES_MAX } from './storable-payload.js';
 
 const CONCURRENCY_MAX = 10_000;

@@ -1,6 +1,13 @@
 import { DelayInvalidError } from '../api/errors.js';
-import { isRefusal, UNREADABLE } from './blame.js';
-import { isPlainArray, isPlainObject, notPlain, pathStep, writtenOut } from './known-options.js';
+import {
+  isPlainArray,
+  isPlainObject,
+  isRefusal,
+  notPlain,
+  pathStep,
+  UNREADABLE,
+  writtenOut,
+} from './known-options.js';
 import { LONE_SURROGATE } from './names.js';
 
 /** 64 KiB: payloads identify things, tables hold the data. */

@@ -2,7 +2,7 @@ import type { FactoryProvider, InjectionToken } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { DataSource, type EntityManager, type QueryRunner } from 'typeorm';
 import { DelayConfigError } from '../api/errors.js';
-import { shown } from '../config/blame.js';
+import { shown } from '../config/known-options.js';
 
 /** The injection token of the DataSource that the delays belong to. */
 export const DATA_SOURCE = Symbol.for('nestjs-delay-queue:data-source');

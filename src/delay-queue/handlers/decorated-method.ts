@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { isAsyncFunction, isGeneratorFunction } from 'node:util/types';
 import { DelayConfigError } from '../api/errors.js';
-import type { DelayRepeat } from '../api/times.js';
+import type { DelayRepeat } from '../api/delay.js';
 import { checkKnownOptions } from '../config/known-options.js';
 import { checkKey, checkName } from '../config/names.js';
 import type { Payloads } from '../config/payloads.js';
-import { checkRepeat, REPEAT_OPTIONS } from '../config/repeat-options.js';
+import { checkRepeat, REPEAT_OPTIONS } from '../config/schedule-options.js';
 
 /** Names of the decorated methods of a class, with their decorator. */
 const DECORATED_METADATA = 'nestjs-delay-queue:decorated';

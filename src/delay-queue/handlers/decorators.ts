@@ -1,14 +1,18 @@
 import type {
   DeadDelayContext,
+  Delay,
   DelayAround,
   DelayBatchContext,
   DelayContext,
+  DelayName,
+  Duration,
+  ParsedPayloadOf,
+  PayloadOf,
+  RepeatOptions,
   TransactionalDelayBatchContext,
   TransactionalDelayContext,
-} from '../api/contexts.js';
-import type { Delay, DelayName, ParsedPayloadOf, PayloadOf } from '../api/delay.js';
+} from '../api/delay.js';
 import type { DelayEventMap } from '../api/events.js';
-import type { Duration, RepeatOptions } from '../api/times.js';
 import type { BackoffFunction, BackoffOptions } from '../config/backoff.js';
 import type { DelayEnhancers } from '../config/options.js';
 import type { PayloadSchema } from '../config/payloads.js';

@@ -1,6 +1,5 @@
 import type { ArgumentsHost } from '@nestjs/common';
-import type { DelayCall, DelayContext, TransactionalDelayContext } from '../api/contexts.js';
-import type { Delay } from '../api/delay.js';
+import type { Delay, DelayCall, DelayContext, TransactionalDelayContext } from '../api/delay.js';
 
 /** What `@Inject(REQUEST)` injects into a request-scoped provider during the call for a delay. */
 export interface DelayRequest {

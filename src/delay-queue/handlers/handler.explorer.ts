@@ -1,6 +1,13 @@
-import { Inject, Injectable } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { Inject, Injectable, Optional } from '@nestjs/common';
+import {
+  type ContextId,
+  ContextIdFactory,
+  DiscoveryService,
+  MetadataScanner,
+  ModuleRef,
+} from '@nestjs/core';
 import { adopted, ignoreRejection } from '../api/adopted.js';
+import type { DeadDelayContext, Delay, DelayContext } from '../api/delay.js';
 import { describeError } from '../api/error-text.js';
 import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
 import { type DelayEventMap, DelayEvents } from '../api/events.js';
@@ -12,8 +19,7 @@ import {
   functionPolicy,
   parseBackoff,
 } from '../config/backoff.js';
-import { atStart, isClass, shown } from '../config/blame.js';
-import { checkKnownOptions } from '../config/known-options.js';
+import { atStart, checkKnownOptions, isClass, shown } from '../config/known-options.js';
 import { checkMaxAttempts, checkName } from '../config/names.js';
 import {
   type DelayEnhancers,
@@ -32,9 +38,77 @@ import {
   onDelayMetadata,
   repeatDelayMetadata,
 } from './decorators.js';
-import { type FoundMethod, type InstanceWrapper, isStatic } from './enhanced-method.js';
+import type { DelayBatchRequest, DelayRequest } from './delay-request.js';
+import {
+  type EnhancedMethod,
+  type FoundMethod,
+  type InstanceWrapper,
+  isStatic,
+  NestEnhancers,
+} from './enhancers.js';
 import { type Handler, HandlerRegistry, limitsOf } from './handler.registry.js';
-import { Invoker } from './invoker.js';
+
+type Invoke = (work: Delay | Delay[], ctx: DelayContext | DeadDelayContext) => unknown;
+
+/** Makes the functions that call handler methods. */
+@Injectable()
+export class Invoker {
+  constructor(
+    @Optional() private readonly moduleRef: ModuleRef,
+    private readonly nest: NestEnhancers,
+  ) {}
+
+  /**
+   * A request-scoped or transient provider gets a new instance per attempt; any other has the
+   * single instance that discovery found.
+   * @param enhancers which guards, interceptors, pipes and filters apply
+   * @throws DelayConfigError for an enhancer that Nest would skip
+   */
+  of(found: FoundMethod, enhancers: DelayEnhancers): Invoke {
+    if (enhancers !== false) this.nest.check(found);
+    const { wrapper, instance } = found;
+    if (isStatic(wrapper) && !this.nest.areScoped(enhancers)) {
+      return invokeOf(found, instance, this.nest.of(found, enhancers));
+    }
+    return async (work, ctx) => {
+      const contextId = this.contextOf(requestOf(work, ctx));
+      const target = isStatic(wrapper) ? instance : await this.resolve(wrapper, contextId);
+      const enhanced = await this.nest.ofRequest(
+        { ...found, instance: target },
+        enhancers,
+        contextId,
+      );
+      return invokeOf(found, target, enhanced)(work, ctx);
+    };
+  }
+
+  private contextOf(request: object): ContextId {
+    const contextId = ContextIdFactory.getByRequest(request);
+    this.moduleRef.registerRequestByContextId(request, contextId);
+    return contextId;
+  }
+
+  /** In its own module: another module may provide another class for the same token. */
+  private resolve({ token, host }: InstanceWrapper, contextId: ContextId): Promise<object> {
+    const ofHost = host?.providers.get(ModuleRef)?.instance as ModuleRef | undefined;
+    if (ofHost !== undefined) return ofHost.resolve<object>(token, contextId, { strict: true });
+    return this.moduleRef.resolve<object>(token, contextId, { strict: false });
+  }
+}
+
+function invokeOf(
+  { methodName }: FoundMethod,
+  target: object,
+  enhanced: EnhancedMethod | undefined,
+): Invoke {
+  // Looked up on each call, so that a spy or patch of the method takes effect.
+  const call: Invoke = (work, ctx) => Reflect.get(target, methodName).call(target, work, ctx);
+  if (enhanced === undefined) return call;
+  return (work, ctx) => enhanced.call([work, ctx], (piped) => call(piped, ctx));
+}
+
+const requestOf = (work: Delay | Delay[], ctx: DelayContext): DelayRequest | DelayBatchRequest =>
+  Array.isArray(work) ? { delays: work, ctx } : { delay: work, ctx };
 
 /** The part of a {@link Handler} that comes from `@OnDelay` and the module's options. */
 type HandlerSettings = Pick<

@@ -1,12 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import type { AroundFunction, DeadDelayContext, DelayContext } from '../api/contexts.js';
-import type { Delay } from '../api/delay.js';
+import type {
+  AroundFunction,
+  DeadDelayContext,
+  Delay,
+  DelayContext,
+  Duration,
+} from '../api/delay.js';
 import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
-import type { Duration } from '../api/times.js';
 import type { BackoffPolicy } from '../config/backoff.js';
-import { blamedOn } from '../config/blame.js';
+import { blamedOn, checkKnownOptions } from '../config/known-options.js';
 import { checkInteger, parseDurationBetween } from '../config/durations.js';
-import { checkKnownOptions } from '../config/known-options.js';
 import type { PayloadReader } from '../config/payloads.js';
 import type { Declaration } from './decorated-method.js';
 

@@ -1,5 +1,5 @@
 import { Cron } from 'croner';
-import type { CatchUp, DelayRepeat } from '../api/times.js';
+import type { CatchUp, DelayRepeat } from '../api/delay.js';
 
 /** The instants of a recurrence, in milliseconds since 1970. */
 interface Instants {

@@ -1,5 +1,5 @@
 import { inAscii, storableIn } from '../api/error-text.js';
-import type { HistoryKept } from '../api/history.js';
+import type { HistoryKept } from '../api/delay.js';
 import { isClaimLost } from '../database/driver-errors.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';

@@ -1,5 +1,5 @@
-import type { HistoryKept } from '../api/history.js';
-import type { MoveTo } from '../config/due-times.js';
+import type { HistoryKept } from '../api/delay.js';
+import type { MoveTo } from '../config/durations.js';
 import type { Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import {
@@ -12,7 +12,7 @@ import {
   texts,
 } from './rows/delay-rows.js';
 import { cancelSql, cancelWaitingSql, rescheduleSql } from './sql/delays.sql.js';
-import { Targets } from './sql/fragments/targets.js';
+import { Targets } from './sql/fragments/filter.js';
 import { scheduleKeylessSql, scheduleNewSql, scheduleTakenSql } from './sql/schedule.sql.js';
 import {
   bySays,

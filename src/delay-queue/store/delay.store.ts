@@ -1,10 +1,10 @@
 import { DelayError } from '../api/errors.js';
-import type { HistoryKept } from '../api/history.js';
-import type { MoveTo } from '../config/due-times.js';
+import type { HistoryKept } from '../api/delay.js';
+import type { MoveTo } from '../config/durations.js';
 import { sqlStateOf, UNIQUE_VIOLATION } from '../database/driver-errors.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, type Tables, tablesOf } from '../database/tables.js';
-import { KeyLook, orHeld, untilStable } from './looks.js';
+import { KeyLook, orHeld, untilStable } from './selection.store.js';
 import { RerunStore } from './many.store.js';
 import {
   type AsText,
@@ -33,7 +33,7 @@ import {
   retryDeadSql,
 } from './sql/delays.sql.js';
 import { HELD_MAX_MS, type LockWait } from './sql/fragments/clock.js';
-import { Targets } from './sql/fragments/targets.js';
+import { Targets } from './sql/fragments/filter.js';
 import { historySql } from './sql/history.sql.js';
 import { nowSql } from './sql/recurrences.sql.js';
 import {

@@ -1,8 +1,8 @@
-import type { HistoryKept } from '../api/history.js';
-import type { DueTime } from '../config/due-times.js';
+import type { HistoryKept } from '../api/delay.js';
+import type { DueTime } from '../config/durations.js';
 import type { Runner, Transactor } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
-import { orHeld } from './looks.js';
+import { orHeld } from './selection.store.js';
 import { type AsText, type ClaimAnswer, claimedOf, instantOf } from './rows/answers.js';
 import {
   type ClaimedRow,
@@ -13,7 +13,7 @@ import {
 import { flags, numbers, texts } from './rows/delay-rows.js';
 import { claimLimitedSql, lockQuotasSql } from './sql/claim.sql.js';
 import { HELD_MAX_MS } from './sql/fragments/clock.js';
-import { pauseSql, pausesSql, resumeSql } from './sql/pauses.sql.js';
+import { pauseSql, pausesSql, resumeSql } from './sql/nodes.sql.js';
 import { columnsOf } from './write-answers.js';
 
 /** How much may begin; 0 means no limit. */

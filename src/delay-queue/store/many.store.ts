@@ -1,9 +1,9 @@
-import type { HistoryKept } from '../api/history.js';
-import type { MoveTo } from '../config/due-times.js';
+import type { HistoryKept } from '../api/delay.js';
+import type { MoveTo } from '../config/durations.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, type Tables, tablesOf } from '../database/tables.js';
 import type { NameAndKey } from './batch.store.js';
-import { orHeld, untilStable } from './looks.js';
+import { orHeld, untilStable } from './selection.store.js';
 import { type AsText, numberOf } from './rows/answers.js';
 import {
   keyText,
@@ -25,8 +25,7 @@ import {
   runNowSql,
 } from './sql/delays.sql.js';
 import { HELD_MAX_MS, type LockWait } from './sql/fragments/clock.js';
-import { matching, type RowFilter } from './sql/fragments/filter.js';
-import { Targets } from './sql/fragments/targets.js';
+import { matching, type RowFilter, Targets } from './sql/fragments/filter.js';
 import { askRerunSql, dropRerunsSql, rerunSql, rerunsSql } from './sql/schedule.sql.js';
 import {
   columnsOf,

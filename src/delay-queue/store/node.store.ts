@@ -22,8 +22,13 @@ import { forgetAbortsSql } from './sql/attempts.sql.js';
 import { forgetPermitsSql, forgetQuotasSql } from './sql/claim.sql.js';
 import { loadSql, sweepSql } from './sql/fetch.sql.js';
 import { pruneAbandonedSql, pruneSql } from './sql/history.sql.js';
-import { forgetNodesSql, idleSql, leaveSql, unservedSql } from './sql/nodes.sql.js';
-import { forgetPausesSql } from './sql/pauses.sql.js';
+import {
+  forgetNodesSql,
+  forgetPausesSql,
+  idleSql,
+  leaveSql,
+  unservedSql,
+} from './sql/nodes.sql.js';
 
 /** A node's reads of its share and its heartbeat, on the engine's own connections. */
 export class NodeStore {

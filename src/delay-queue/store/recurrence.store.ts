@@ -1,4 +1,4 @@
-import type { HistoryKept } from '../api/history.js';
+import type { HistoryKept } from '../api/delay.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';

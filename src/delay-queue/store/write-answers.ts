@@ -1,5 +1,5 @@
 import { DelayConflictError, type DelayError, DelayInvalidError } from '../api/errors.js';
-import type { MoveTo } from '../config/due-times.js';
+import type { MoveTo } from '../config/durations.js';
 import type { Runner } from '../database/runner.js';
 import { type AsText, instantOf, msOfUs, numberOf } from './rows/answers.js';
 import {

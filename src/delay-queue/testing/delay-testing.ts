@@ -1,14 +1,11 @@
 import { AssertionError } from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
-import type { DelayInfo, DelayName, PayloadOf } from '../api/delay.js';
+import type { DelayInfo, DelayName, Duration, PayloadOf } from '../api/delay.js';
 import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
-import { quoted } from '../api/printable.js';
-import type { Duration } from '../api/times.js';
-import { shown } from '../config/blame.js';
-import { instantOf } from '../config/due-times.js';
-import { parseDurationMs } from '../config/durations.js';
-import { checkKnownOptions } from '../config/known-options.js';
+import { quoted } from '../api/error-text.js';
+import { checkKnownOptions, shown } from '../config/known-options.js';
+import { instantOf, parseDurationMs } from '../config/durations.js';
 import { checkKey, checkName } from '../config/names.js';
 import {
   type DelayQueueOptions,

@@ -1,13 +1,17 @@
-import type { DelayInfo, DelayName, InTransaction } from '../api/delay.js';
+import type {
+  CancelResult,
+  DelayInfo,
+  DelayName,
+  InTransaction,
+  ScheduleResult,
+} from '../api/delay.js';
 import { DelayConflictError, DelayInvalidError } from '../api/errors.js';
-import type { CancelResult, ScheduleResult } from '../api/verdicts.js';
 import { type NameAndKey, type Target, targetsOf } from '../client/arguments.js';
 import type { Cancelling } from '../client/cancels.js';
 import type { Producer } from '../client/producer.js';
 import { infoOf } from '../client/results.js';
-import { shown } from '../config/blame.js';
-import type { MoveTo } from '../config/due-times.js';
-import { checkKnownOptions } from '../config/known-options.js';
+import { checkKnownOptions, shown } from '../config/known-options.js';
+import type { MoveTo } from '../config/durations.js';
 import { firstMsOf } from '../recurrence/recurrence.js';
 import { type FoundRow, keyText, type NewDelay } from '../store/rows/delay-rows.js';
 import { DelayTestingError } from './delay-run.js';

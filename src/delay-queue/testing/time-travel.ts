@@ -1,18 +1,123 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import type { DelayName } from '../api/delay.js';
+import type { DelayName, RunNowResult } from '../api/delay.js';
+import { quoted } from '../api/error-text.js';
 import { DelayConfigError, DelayInvalidError, DelayShutdownError } from '../api/errors.js';
 import { type DelayEventMap, DelayEvents } from '../api/events.js';
-import { quoted } from '../api/printable.js';
-import type { RunNowResult } from '../api/verdicts.js';
 import { Producer } from '../client/producer.js';
-import { shown } from '../config/blame.js';
+import { shown } from '../config/known-options.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
+import { given, type Runner, type Transactor } from '../database/runner.js';
+import { type Installation, tablesOf } from '../database/tables.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
-import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
+import { type AsText, msOfUs } from '../store/rows/answers.js';
+import { numbers, texts, type Wake } from '../store/rows/delay-rows.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
+import { liveNodesSql } from '../store/sql/nodes.sql.js';
+import { dueOneSql, dueSql, nextSql } from '../store/sql/testing.sql.js';
 import { Engine } from '../worker/engine.js';
 import type { ManualRuns } from '../worker/manual-runs.js';
 import { type DelayRun, DelayTestingError, type RunOutcome } from './delay-run.js';
-import { type DueRow, type DueText, TravelStore } from './travel.store.js';
+
+/** A due delay, with what its handler will get. */
+export interface DueRow extends Wake {
+  key: string | null;
+  payload: unknown;
+}
+
+/** The same, as stored. */
+export type DueText = Omit<DueRow, 'payload'> & { text: string };
+
+type Connections = Runner & Transactor;
+
+/** Most rows of one run. */
+const PAGE_MAX = 1_000;
+
+type DueAnswer = AsText<
+  'id' | 'epoch' | 'name' | 'payload' | 'wake_us' | 'stalled' | 'failed',
+  'key' | 'group_id'
+>;
+
+export class TravelStore {
+  readonly #sql;
+
+  constructor(of: Installation) {
+    const tables = tablesOf(of);
+    this.#sql = {
+      next: nextSql(tables),
+      due: dueSql(tables),
+      dueOne: dueOneSql(tables),
+      liveNodes: liveNodesSql(tables),
+    };
+  }
+
+  /**
+   * When the next delay of those names is due or a pause ends, in milliseconds since 1970;
+   * Infinity: never.
+   * @param held ids of throttled delays
+   */
+  async nextMs(
+    runner: Connections,
+    names: readonly string[],
+    held: readonly number[],
+  ): Promise<number> {
+    const [row] = await byIndex<AsText<never, 'next_ms'>>(runner, this.#sql.next, [
+      texts(names),
+      numbers(held),
+    ]);
+    const { next_ms: nextMs } = given(row);
+    return nextMs === null ? Infinity : Number(nextMs);
+  }
+
+  /** @param which those that were due first, all, or the one with that id, due or not */
+  async due(
+    runner: Connections,
+    names: readonly string[],
+    which: 'first' | 'all' | number,
+    held: readonly number[],
+  ): Promise<DueText[]> {
+    const rows =
+      typeof which === 'number'
+        ? await runner.query<DueAnswer>(this.#sql.dueOne, [which])
+        : await byIndex<DueAnswer>(runner, this.#sql.due, [
+            texts(names),
+            numbers(held),
+            which === 'first',
+            PAGE_MAX,
+          ]);
+    return rows.map((row) => ({
+      id: Number(row.id),
+      epoch: Number(row.epoch),
+      name: row.name,
+      group: row.group_id,
+      key: row.key,
+      text: row.payload,
+      wakeMs: msOfUs(row.wake_us),
+      stalled: row.stalled === 'true',
+      failed: row.failed === 'true',
+    }));
+  }
+
+  /** Names of the live nodes, including this one. */
+  async liveNodes(runner: Runner, aliveMs: number): Promise<string[]> {
+    const rows = await runner.query<AsText<'id'>>(this.#sql.liveNodes, [aliveMs]);
+    return rows.map(({ id }) => id);
+  }
+}
+
+const INDEX_ALONE = `SELECT ${['seqscan', 'bitmapscan', 'sort']
+  .map((way) => `pg_catalog.set_config('enable_${way}', 'off', true) AS ${way}`)
+  .join(', ')}`;
+
+/**
+ * Forces the index. Without statistics, as in a table that a test has just filled, every plan looks
+ * as good, and each step would read all rows.
+ */
+function byIndex<Row>(connections: Transactor, sql: string, parameters: unknown[]): Promise<Row[]> {
+  return connections.inTransaction(async (runner) => {
+    await runner.query(INDEX_ALONE, []);
+    return await runner.query<Row>(sql, parameters);
+  });
+}
 
 /** Delays that a limit throttled: their ids, and until when on the test's clock. */
 class HeldBack {

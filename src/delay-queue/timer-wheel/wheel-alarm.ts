@@ -3,8 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { quietly } from '../api/adopted.js';
-import { describeError } from '../api/error-text.js';
-import { LogLines } from '../api/printable.js';
+import { describeError, LogLines } from '../api/error-text.js';
 
 /** What the thread receives; the arrays are in shared memory. */
 interface Setting {

@@ -8,11 +8,10 @@ import {
   Optional,
 } from '@nestjs/common';
 import { adopted, quietly } from '../api/adopted.js';
-import { describeError } from '../api/error-text.js';
+import { describeError, LogLines } from '../api/error-text.js';
 import { DelayInvalidError, DelayShutdownError, DelayWheelFullError } from '../api/errors.js';
-import { LogLines } from '../api/printable.js';
-import type { Duration } from '../api/times.js';
-import { atStart } from '../config/blame.js';
+import type { Duration } from '../api/delay.js';
+import { atStart } from '../config/known-options.js';
 import { checkInteger, parseDurationMs } from '../config/durations.js';
 import { WheelAlarm } from './wheel-alarm.js';
 import { Channel, type OnExpired, type WheelChannel, WheelSleep } from './wheel.channel.js';

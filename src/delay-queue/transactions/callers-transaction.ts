@@ -2,14 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { InTransaction } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
-import { readable, shown } from '../config/blame.js';
-import { ownOption } from '../config/known-options.js';
+import { ownOption, readable, shown } from '../config/known-options.js';
 import { dataSourceOf } from '../database/chosen-data-source.js';
 import { sqlStateOf } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import { SessionWatch } from '../database/session-watch.js';
 import { keyText } from '../store/rows/delay-rows.js';
-import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import {
   type ActingAttempt,
   callOfManager,

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager, QueryRunner } from 'typeorm';
 import { ignoreRejection } from '../api/adopted.js';
 import { DelayInvalidError } from '../api/errors.js';
-import { readable, shown } from '../config/blame.js';
+import { readable, shown } from '../config/known-options.js';
 import type { Occurrence } from '../recurrence/recurrence.js';
 import type { OwnAttempt } from '../store/rows/delay-rows.js';
 

@@ -1,13 +1,29 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import type { InTransaction } from '../api/delay.js';
-import { DelayShutdownError } from '../api/errors.js';
-import { explained, isRefusal, isTooMuch } from '../database/driver-errors.js';
+import {
+  DelayError,
+  DelayOutcomeUnknownError,
+  DelayShutdownError,
+  DelayUnavailableError,
+} from '../api/errors.js';
+import { BorrowedConnection, poolOptionsOf } from '../database/application-pool.js';
+import { queryTimeoutMsOf } from '../database/connection-config.js';
+import {
+  explained,
+  isInFailedTransaction,
+  isReadOnly,
+  isRefusal,
+  isTooMuch,
+  ranOutOfTime,
+} from '../database/driver-errors.js';
+import type { CallersPool } from '../database/own-pool.js';
 import type { Runner } from '../database/runner.js';
 import type { StatementSize } from '../store/statement-size.js';
 import {
   aloneBy,
   type CallersTransaction,
   despiteDeadlocks,
+  dropData,
   isInTransaction,
   isStillOpen,
   openOn,
@@ -16,8 +32,137 @@ import {
 } from './callers-transaction.js';
 import { TransactionEnds } from './commit-hooks.js';
 import type { Surrounding } from './handler-context.js';
-import type { OutsideTransactions } from './outside-transactions.js';
 import { transactionIsOver } from './transaction-end.js';
+
+/**
+ * Statements of callers without a transaction. Each is its own transaction, with a time limit. If
+ * one was sent and not answered, its error says that it may have happened.
+ */
+export class OutsideTransactions {
+  /** Reads, on the application's pool. */
+  readonly reads: Runner = { query: (sql, parameters) => this.#read(sql, parameters) };
+  readonly writes: Runner = {
+    query: (sql, parameters) => despiteDeadlocks(() => this.#write(sql, parameters)),
+  };
+  /** Writes for many callers: on the engine's connections for callers, with TypeORM's errors. */
+  readonly together: Runner = {
+    query: (sql, parameters) => despiteDeadlocks(() => this.#together(sql, parameters)),
+  };
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly engine: CallersPool,
+  ) {}
+
+  /** How long a caller waits for a connection and an answer together. */
+  get limitMs(): number {
+    return queryTimeoutMsOf(poolOptionsOf(this.dataSource));
+  }
+
+  /** Runs statements in one transaction. Errors before its COMMIT say that nothing was written. */
+  async transaction<Result>(
+    work: (manager: EntityManager, runner: Runner) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#borrowed(async (connection) => {
+      const { runner } = connection;
+      let isCommitting = false;
+      try {
+        await connection.answered(runner.startTransaction());
+        const result = await work(runner.manager, {
+          query: (sql, parameters) => connection.query(sql, parameters),
+          transaction: 'ours',
+        });
+        isCommitting = true;
+        await connection.answered(runner.commitTransaction());
+        return result;
+      } catch (error) {
+        if (isCommitting) throw outcomeOf(error);
+        await connection.answered(runner.rollbackTransaction()).catch(() => {});
+        throw withoutEffect(error);
+      }
+    });
+  }
+
+  /** Uses the application's pool when the engine has no connection free. Both share one limit. */
+  async #together<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    const byMs = performance.now() + this.limitMs;
+    try {
+      const rows = await this.engine.callers?.tryQuery<Row>(sql, parameters);
+      if (rows !== undefined) return rows;
+    } catch (error) {
+      dropData(error);
+      if (ranOutOfTime(error))
+        throw new DelayUnavailableError('the server ran out of time for the statement', error);
+      if (!isRefusal(error)) throw outcomeOf(error);
+      if (isOfSession(error)) throw withoutEffect(error);
+      throw new QueryFailedError(sql, undefined, error as Error);
+    }
+    return this.#write<Row>(sql, parameters, byMs - performance.now());
+  }
+
+  #write<Row>(sql: string, parameters: unknown[], limitMs = this.limitMs): Promise<Row[]> {
+    return this.#borrowed(async (connection) => {
+      try {
+        return await connection.query<Row>(sql, parameters);
+      } catch (error) {
+        throw outcomeOf(error);
+      }
+    }, limitMs);
+  }
+
+  #read<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    return this.#borrowed(async (connection) => {
+      try {
+        return await connection.query<Row>(sql, parameters);
+      } catch (error) {
+        throw withoutEffect(error);
+      }
+    });
+  }
+
+  async #borrowed<Result>(
+    work: (connection: BorrowedConnection) => Promise<Result>,
+    limitMs = this.limitMs,
+  ): Promise<Result> {
+    const connection = await BorrowedConnection.take(this.dataSource, limitMs);
+    try {
+      return await work(connection);
+    } catch (error) {
+      dropData(error);
+      throw error;
+    } finally {
+      await connection.release();
+    }
+  }
+}
+
+/** Keeps a refusal of the server. After any other error the statement may have happened. */
+function outcomeOf(error: unknown): unknown {
+  if (isOfSession(error)) return withoutEffect(error);
+  return isOutcome(error) ? error : new DelayOutcomeUnknownError(causeOf(error));
+}
+
+/** The same for statements that wrote nothing, since their COMMIT was never sent. */
+function withoutEffect(error: unknown): unknown {
+  if (isOfSession(error)) {
+    const why = `the session from the pool takes no writes (${(error as Error).message})`;
+    return new DelayUnavailableError(why, causeOf(error));
+  }
+  return isOutcome(error)
+    ? error
+    : new DelayUnavailableError('the connection was lost before the answer came', causeOf(error));
+}
+
+/** Refusals of the session, not the statement: it is read-only, or in a failed transaction. */
+const isOfSession = (error: unknown): boolean => isReadOnly(error) || isInFailedTransaction(error);
+
+const isOutcome = (error: unknown): boolean => isRefusal(error) || error instanceof DelayError;
+
+/** The driver's own error, without data. */
+function causeOf(error: unknown): unknown {
+  dropData(error);
+  return error instanceof QueryFailedError ? error.driverError : error;
+}
 
 /** Chooses and runs the transactions in which calls write and read. */
 export class Transactions {

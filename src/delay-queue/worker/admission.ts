@@ -7,9 +7,8 @@ import type {
   Limit,
 } from '../handlers/handler.registry.js';
 import { groupText } from '../store/rows/delay-rows.js';
-import { type Growth, pauseMs } from '../tasks/growing-pause.js';
-import type { Entry } from './entry.js';
-import type { Admit } from './fair-queue.js';
+import { type Growth, pauseMs } from '../tasks/recurring-task.js';
+import type { Admit, Entry } from './fair-queue.js';
 import type { TimerQueue } from './timer-queue.js';
 import type { ClaimSizes, Slots, Throttles } from './limits.js';
 

@@ -2,7 +2,7 @@ import { describeError } from '../api/error-text.js';
 import { isLasting } from '../database/driver-errors.js';
 import type { LookedRow } from '../store/rows/attempt-rows.js';
 import { StatementSize } from '../store/statement-size.js';
-import { lockedPauseMs, rest, retryPauseMs } from '../tasks/growing-pause.js';
+import { lockedPauseMs, rest, retryPauseMs } from '../tasks/recurring-task.js';
 import { Condition, within } from '../tasks/signal.js';
 import type { TaskHealth } from '../tasks/task-health.js';
 

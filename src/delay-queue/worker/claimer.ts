@@ -9,15 +9,14 @@ import type { LimitLeft, LimitStore, Rule } from '../store/limit.store.js';
 import type { ClaimedRow, ClaimRequest, ExhaustedRow } from '../store/rows/attempt-rows.js';
 import { groupText } from '../store/rows/delay-rows.js';
 import { isUnreadable } from '../store/tables/migrations.js';
-import { type Growth, pauseMs, retryPauseMs } from '../tasks/growing-pause.js';
+import { type Growth, pauseMs, retryPauseMs } from '../tasks/recurring-task.js';
 import { TaskHealth } from '../tasks/task-health.js';
 import { Attempt, extrasOf } from './call.js';
 import { type LostClaims, NO_HOLDER } from './claims.js';
-import type { Completer } from './completer.js';
-import type { Entry } from './entry.js';
+import { type Completer, UNREADABLE } from './completer.js';
+import type { Entry } from './fair-queue.js';
 import type { TimerQueue } from './timer-queue.js';
 import type { ClaimSizes, Throttles } from './limits.js';
-import { UNREADABLE } from './recurrences.js';
 
 /** Lane rows that cannot be read into dead letters and reports each; the other rows run. */
 export class SetAside {

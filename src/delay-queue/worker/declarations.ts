@@ -7,8 +7,7 @@ import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
 import { RecurrenceStore } from '../store/recurrence.store.js';
 import { inLockOrder } from '../store/rows/delay-rows.js';
-import { type Growth, pauseMs } from '../tasks/growing-pause.js';
-import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { type Growth, type Idle, pauseMs, RecurringTask } from '../tasks/recurring-task.js';
 import { Condition } from '../tasks/signal.js';
 import { TaskHealth } from '../tasks/task-health.js';
 

@@ -5,8 +5,8 @@ import { DelayConfigError, DelayShutdownError } from '../api/errors.js';
 import { DelayEvents } from '../api/events.js';
 import type { ProducersEngine } from '../client/producer.js';
 import { Notifier } from '../cluster/notifier.js';
-import { SessionProof } from '../cluster/session-probe.js';
-import { UnservedNames } from '../cluster/unserved-names.js';
+import { SessionProof } from '../cluster/listener.js';
+import { UnservedNames } from '../cluster/nodes.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import { DATA_SOURCE } from '../database/chosen-data-source.js';
 import { PERMISSION_DENIED, sqlStateOf, startError } from '../database/driver-errors.js';
@@ -20,9 +20,8 @@ import { within } from '../tasks/signal.js';
 import { WheelService } from '../timer-wheel/wheel.service.js';
 import { AfterCommit } from '../transactions/commit-hooks.js';
 import type { WrittenAt } from './hints.js';
-import { ListedTasks } from './listed-tasks.js';
+import { ListedTasks, STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
-import { STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
 
 /** Postgres truncates an application's name to this length. */
 const APPLICATION_NAME_MAX = 63;

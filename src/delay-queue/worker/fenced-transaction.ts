@@ -9,7 +9,7 @@ import { isRolledBack } from '../transactions/handlers-client.js';
 import { TransactionGuard } from '../transactions/transaction-guard.js';
 import type { Attempt, Call } from './call.js';
 import type { Outcome } from './claims.js';
-import { recurringOf, UNREADABLE } from './recurrences.js';
+import { recurringOf, UNREADABLE } from './completer.js';
 
 /**
  * Whether transactions of attempts name READ COMMITTED: not until a session begins with another

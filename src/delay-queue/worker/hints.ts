@@ -1,22 +1,145 @@
 import type { DelayEvents } from '../api/events.js';
-import type { Hint, HintedWake, Vacancy } from '../cluster/hint.js';
-import type { HintListener } from '../cluster/listener.js';
+import type { Hearing, HintListener } from '../cluster/listener.js';
 import type { Nodes } from '../cluster/nodes.js';
-import type { Notifier } from '../cluster/notifier.js';
-import type { Hearing } from '../cluster/session-probe.js';
+import type { Hint, HintedWake, Notifier, Vacancy } from '../cluster/notifier.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { EngineConnections } from '../database/engine-connections.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { Wake } from '../store/rows/delay-rows.js';
-import { type Idle, Paced } from '../tasks/recurring-task.js';
+import { inParts, StatementSize } from '../store/statement-size.js';
+import { type Idle, Paced, RecurringTask } from '../tasks/recurring-task.js';
 import { TaskHealth } from '../tasks/task-health.js';
-import type { AbortWatch } from './abort-watch.js';
 import type { HeldClaim, InFlight } from './claims.js';
-import type { Source } from './entry.js';
-import type { HintedRows } from './hinted-rows.js';
+import type { Source } from './fair-queue.js';
 import type { Throttles } from './limits.js';
 import type { Loader } from './loader.js';
 import type { TimerQueue } from './timer-queue.js';
+
+const BATCH_MAX = 1_000;
+
+/** Hints that wait for a read. A load finds what comes beyond that. */
+const WAITING_MAX = 10_000;
+
+const PAUSE_MS = 10;
+
+interface Asked {
+  id: number;
+  /** A node could not read its payload: any node may run it. */
+  refused: boolean;
+}
+
+/**
+ * Reads the rows of delays with a group: hints do not carry groups, as any login can read hints.
+ */
+export class HintedRows {
+  readonly #size = new StatementSize(BATCH_MAX);
+  readonly #health: TaskHealth;
+  readonly #look: Paced;
+  #waiting = new Map<number, Asked>();
+  #looking: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(
+    private readonly store: Pick<AttemptStore, 'lookAt'>,
+    private readonly queue: Pick<TimerQueue, 'offer'>,
+    private readonly horizonMs: number,
+    events: DelayEvents,
+  ) {
+    this.#health = new TaskHealth(events, 'look');
+    this.#look = new Paced(() => (this.#looking ??= this.#lookAtAll()), PAUSE_MS);
+  }
+
+  /** @returns false when there is no room for it */
+  ask(id: number, refused: boolean): boolean {
+    if (this.#waiting.size >= WAITING_MAX) return false;
+    this.#waiting.set(id, { id, refused });
+    this.#look.ask();
+    return true;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#look.stop();
+    await this.#looking;
+  }
+
+  async #lookAtAll(): Promise<void> {
+    const asked = [...this.#waiting.values()];
+    this.#waiting = new Map();
+    try {
+      await inParts(asked, this.#size, (some) => this.#lookAt(some), this.#health);
+      this.#health.worked();
+    } catch (error) {
+      // A load finds them.
+      this.#health.failed(error);
+    }
+    this.#looking = undefined;
+    if (this.#waiting.size > 0) this.#look.ask();
+  }
+
+  async #lookAt(asked: readonly Asked[]): Promise<void> {
+    const rows = await this.store.lookAt(asked.map(({ id }) => id));
+    const refused = new Map(asked.map((each) => [each.id, each.refused]));
+    for (const { id, epoch, name, group, failed, leased_by: leasedBy, ...row } of rows) {
+      const { wake_ms: wakeMs, now_ms: nowMs } = row;
+      if (this.#stopped || wakeMs === null || wakeMs - nowMs > this.horizonMs) continue;
+      const wake = { id, epoch, name, group, wakeMs, failed, stalled: leasedBy !== null };
+      this.queue.offer(refused.get(id) ? { ...wake, refused: true } : wake, 'confirmed');
+    }
+  }
+}
+
+const ABORTS_MAX = 1_000;
+
+/** Poll interval while attempts run: a hint may get lost, or LISTEN may not work here. */
+const LOOK_EVERY_MS = 2_000;
+
+/** Pause between two polls that hints ask for. */
+const HINTED_PAUSE_MS = 50;
+
+/**
+ * Ends the attempts of this node that a cancel asked to end. The request is a row of the table
+ * `abort`, which only the application may write. A hint is not a request: any login that may
+ * connect can send one, so it only brings a poll forward.
+ */
+export class AbortWatch {
+  readonly #task: RecurringTask;
+  readonly #hinted: Paced;
+  readonly #size = new StatementSize(ABORTS_MAX);
+  readonly #health: TaskHealth;
+
+  constructor(
+    private readonly store: Pick<AttemptStore, 'takeAborts'>,
+    private readonly inFlight: InFlight,
+    events: DelayEvents,
+  ) {
+    this.#health = new TaskHealth(events, 'abort');
+    this.#task = new RecurringTask(() => this.#look(), this.#health);
+    this.#hinted = new Paced(() => this.#task.runNow(), HINTED_PAUSE_MS);
+  }
+
+  start(): void {
+    this.#task.start(LOOK_EVERY_MS);
+  }
+
+  stop(): Promise<void> {
+    this.#hinted.stop();
+    return this.#task.stop();
+  }
+
+  /** A hint says that attempts of these delays are to end. */
+  hinted(ids: readonly number[]): void {
+    if (ids.some((id) => this.inFlight.runs(id))) this.#hinted.ask();
+  }
+
+  async #look(): Promise<number> {
+    const running = this.inFlight.all().filter(({ over }) => !over);
+    const take = async (some: readonly HeldClaim[]): Promise<void> =>
+      this.inFlight.abort(await this.store.takeAborts(some));
+    await inParts(running, this.#size, take, this.#health);
+    return LOOK_EVERY_MS;
+  }
+}
 
 /** When a write was made. */
 export interface WrittenAt {

@@ -5,7 +5,7 @@ import { groupNumber } from '../store/rows/attempt-rows.js';
 import { groupText } from '../store/rows/delay-rows.js';
 import { StatementSize } from '../store/statement-size.js';
 import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/wheel.service.js';
-import type { Entry } from './entry.js';
+import type { Entry } from './fair-queue.js';
 
 /**
  * A claim checks again for a slot after this long: its holder may have died, or the hint got lost.

@@ -4,7 +4,7 @@ import { NameWatch, type Nodes } from '../cluster/nodes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { NodeStore } from '../store/node.store.js';
 import type { Cursor, LoadedPage, Shares } from '../store/rows/delay-rows.js';
-import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { StatementSize } from '../store/statement-size.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
 import { TaskHealth } from '../tasks/task-health.js';

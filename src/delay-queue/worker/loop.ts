@@ -5,7 +5,7 @@ import { type Attempt, Call } from './call.js';
 import type { Claimed, Claimer } from './claimer.js';
 import type { InFlight, Outcome } from './claims.js';
 import type { Completer } from './completer.js';
-import type { Entry } from './entry.js';
+import type { Entry } from './fair-queue.js';
 import type { Executor } from './executor.js';
 import type { MissedClaims } from './missed-claims.js';
 import type { Scanner } from './scanner.js';

@@ -6,12 +6,12 @@ import { wakeOfRecurred } from '../store/rows/answers.js';
 import type { LastClaim, LookedRow } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
-import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import { TaskHealth } from '../tasks/task-health.js';
 import type { SetAside } from './claimer.js';
 import type { LostClaims } from './claims.js';
 import { type ExhaustedDelays, NO_ATTEMPT_LEFT } from './dead-letters.js';
-import type { Entry } from './entry.js';
+import type { Entry } from './fair-queue.js';
 import type { TimerQueue } from './timer-queue.js';
 
 /** Pauses before a locked row is looked at again: doubled from the first to the last. */

@@ -7,8 +7,15 @@ import type { WheelChannel } from '../timer-wheel/wheel.channel.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import type { InFlight, LostClaims } from './claims.js';
 import type { Completer } from './completer.js';
-import { type Entry, entryOf, isBetter, type Source } from './entry.js';
-import { type Admit, ReadyQueue, type Taken } from './fair-queue.js';
+import {
+  type Admit,
+  type Entry,
+  entryOf,
+  isBetter,
+  ReadyQueue,
+  type Source,
+  type Taken,
+} from './fair-queue.js';
 
 /** The handle of an entry that is not in the wheel. */
 const NO_HANDLE = 0;

@@ -69,11 +69,7 @@ export const RECURRENCES = {
   'logs-the-last-alone': {
     about: 'forgets the attempts before the one that begins',
     patches: [
-      patch(
-        'store/sql/fragments/history.ts',
-        "ELSE COALESCE(d.attempt_log, '[]') END",
-        "ELSE '[]' END",
-      ),
+      patch('store/sql/history.sql.ts', "ELSE COALESCE(d.attempt_log, '[]') END", "ELSE '[]' END"),
     ],
     seconds: 12,
     blamedBy: 7,

@@ -2,7 +2,7 @@ import { DelayQueueModule } from 'nestjs-delay-queue';
 import { declarationOf } from '../../../src/delay-queue/handlers/decorated-method.js';
 import { handlerSettings } from '../../../src/delay-queue/handlers/handler.explorer.js';
 import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
-import { atStart } from '../../../src/delay-queue/config/blame.js';
+import { atStart } from '../../../src/delay-queue/config/known-options.js';
 import { Declarations } from '../../../tools/api-tables/declarations.js';
 
 /** An object of options, wherever it stands. */

@@ -16,7 +16,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: SAVEPOINT,
     patches: [
       patch(
-        'store/looks.ts',
+        'store/selection.store.ts',
         `    const lockWait = runner.transaction === undefined ? 'a while' : 'at once';
     const [row] = await runner.query<PlacedRow>(sql[lockWait], parameters);
 `,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { presenceSql } from '../../../src/delay-queue/store/sql/fragments/presence.js';
+import { presenceSql } from '../../../src/delay-queue/store/sql/fragments/clock.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { IS_LISTENER } from '../../support/listener.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { printable, printableError } from 'nestjs-delay-queue';
-import { quoted } from '../../../src/delay-queue/api/printable.js';
+import { quoted } from '../../../src/delay-queue/api/error-text.js';
 
 /** Acts on a terminal or a log, or cannot be seen. */
 const ACTING = [

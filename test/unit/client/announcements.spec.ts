@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { Announcements } from '../../../src/delay-queue/client/announcements.js';
+import { Announcements } from '../../../src/delay-queue/client/bulk-writes.js';
 import type { Committed } from '../../../src/delay-queue/transactions/commit-hooks.js';
 
 /** What waits for the commit. */

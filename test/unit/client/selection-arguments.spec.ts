@@ -10,7 +10,7 @@ import {
   storyFilterOf,
   storyPageOf,
   topGroupsOf,
-} from '../../../src/delay-queue/client/selection-arguments.js';
+} from '../../../src/delay-queue/client/arguments.js';
 
 const ANY = { mayBeEmpty: true };
 const INSTANT = new Date(0);

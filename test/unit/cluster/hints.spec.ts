@@ -5,11 +5,11 @@ import {
   encodeWakes,
   type HintedWake,
   nodesHint,
+  Notifier,
   parseHint,
   probeHint,
-} from '../../../src/delay-queue/cluster/hint.js';
+} from '../../../src/delay-queue/cluster/notifier.js';
 import { groupNumber } from '../../../src/delay-queue/store/rows/attempt-rows.js';
-import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { signal } from '../../support/delay-node.js';

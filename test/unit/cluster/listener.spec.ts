@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { EventEmitter } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { nodesHint } from '../../../src/delay-queue/cluster/hint.js';
+import { nodesHint } from '../../../src/delay-queue/cluster/notifier.js';
 import { HintListener } from '../../../src/delay-queue/cluster/listener.js';
 import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { Idle } from '../../../src/delay-queue/tasks/recurring-task.js';

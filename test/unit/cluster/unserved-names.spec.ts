@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { UnservedNames } from '../../../src/delay-queue/cluster/unserved-names.js';
+import { UnservedNames } from '../../../src/delay-queue/cluster/nodes.js';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 
 /** When it asks, and how often; what it is answered stands in `test/integration/engine/unserved-names.spec.ts`. */

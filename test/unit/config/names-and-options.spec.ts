@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayInvalidError } from '../../../src/delay-queue/api/errors.js';
-import { atStart, blamedOn } from '../../../src/delay-queue/config/blame.js';
+import { atStart, blamedOn } from '../../../src/delay-queue/config/known-options.js';
 import { checkKey, checkName, checkSchema } from '../../../src/delay-queue/config/names.js';
 import {
   parseScheduleItem,

@@ -5,8 +5,9 @@ import {
   DURATION_MS_MAX,
   parseDurationBetween,
   parseDurationMs,
+  parseRescheduleTo,
+  parseWhen,
 } from '../../../src/delay-queue/config/durations.js';
-import { parseRescheduleTo, parseWhen } from '../../../src/delay-queue/config/due-times.js';
 
 const upTo = (max: number) => fc.double({ min: 0, max, noNaN: true });
 const leaseMs = (value: unknown): number => parseDurationBetween(value, 'lease', '1s', '1h');

@@ -2,13 +2,11 @@ import { afterEach } from '@jest/globals';
 import type { DynamicModule, Provider, Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import type { DelayContext } from '../../../src/delay-queue/api/contexts.js';
-import type { Delay } from '../../../src/delay-queue/api/delay.js';
+import type { Delay, DelayContext } from '../../../src/delay-queue/api/delay.js';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { HandlerExplorer } from '../../../src/delay-queue/handlers/handler.explorer.js';
+import { HandlerExplorer, Invoker } from '../../../src/delay-queue/handlers/handler.explorer.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { Invoker } from '../../../src/delay-queue/handlers/invoker.js';
-import { NestEnhancers } from '../../../src/delay-queue/handlers/nest-enhancers.js';
+import { NestEnhancers } from '../../../src/delay-queue/handlers/enhancers.js';
 import {
   type DelayQueueOptions,
   RESOLVED_OPTIONS,

@@ -6,7 +6,7 @@ import {
   occurrenceOf,
   type StoredRepeat,
 } from '../../../src/delay-queue/recurrence/recurrence.js';
-import type { DelayRepeat } from '../../../src/delay-queue/api/times.js';
+import type { DelayRepeat } from '../../../src/delay-queue/api/delay.js';
 
 const PERIOD_MS = 1_000;
 const EVERY: StoredRepeat = { every: PERIOD_MS, from: 0, catchUp: 'latest' };

@@ -1,8 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { type Growth, pauseMs } from '../../../src/delay-queue/tasks/growing-pause.js';
-import { Idle, RecurringTask, Trigger } from '../../../src/delay-queue/tasks/recurring-task.js';
+import {
+  type Growth,
+  Idle,
+  pauseMs,
+  RecurringTask,
+  Trigger,
+} from '../../../src/delay-queue/tasks/recurring-task.js';
 import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
 import { LATE, within } from '../../../src/delay-queue/tasks/signal.js';
 import { signal } from '../../support/delay-node.js';

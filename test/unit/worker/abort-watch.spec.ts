@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { AbortWatch } from '../../../src/delay-queue/worker/abort-watch.js';
+import { AbortWatch } from '../../../src/delay-queue/worker/hints.js';
 import { type HeldClaim, InFlight } from '../../../src/delay-queue/worker/claims.js';
 
 /** Ids that each look has asked for. */

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Attempt, Call, outcomeOf } from '../../../src/delay-queue/worker/call.js';
-import { readPayloads } from '../../../src/delay-queue/worker/executor.js';
-import { runMiddleware } from '../../../src/delay-queue/worker/middleware.js';
+import { readPayloads, runMiddleware } from '../../../src/delay-queue/worker/executor.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
 import type { Outcome } from '../../../src/delay-queue/worker/claims.js';
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { ClaimSizes } from '../../../src/delay-queue/worker/limits.js';
-import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 
 const entriesOf = (name: string, count: number): Entry[] =>
   Array.from({ length: count }, (_, id) => ({ id, name }) as Entry);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Claimer } from '../../../src/delay-queue/worker/claimer.js';
 import { ClaimSizes } from '../../../src/delay-queue/worker/limits.js';
-import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { ClaimedRow, ClaimRequest } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';

@@ -6,9 +6,8 @@ import {
   type Handler,
   HandlerRegistry,
 } from '../../../src/delay-queue/handlers/handler.registry.js';
-import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import { type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
 import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
-import { ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 import { visitsOf } from '../../support/visits.js';
 

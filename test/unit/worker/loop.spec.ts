@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Loop, type LoopParts } from '../../../src/delay-queue/worker/loop.js';
-import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { signal } from '../../support/delay-node.js';
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { SetAside } from '../../../src/delay-queue/worker/claimer.js';
 import { MissedClaims } from '../../../src/delay-queue/worker/missed-claims.js';
-import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';

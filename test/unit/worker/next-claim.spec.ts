@@ -6,8 +6,7 @@ import {
   type Handler,
   HandlerRegistry,
 } from '../../../src/delay-queue/handlers/handler.registry.js';
-import type { Entry } from '../../../src/delay-queue/worker/entry.js';
-import { ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
+import { type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 
 const NOW_MS = 1_000;

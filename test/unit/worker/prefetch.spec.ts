@@ -4,7 +4,7 @@ import {
   type Handler,
   HandlerRegistry,
 } from '../../../src/delay-queue/handlers/handler.registry.js';
-import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 
 const CLAIM_BATCH = 500;
 const SIMPLE = { batch: null, limits: null, transactional: false, concurrency: 10, maxAttempts: 3 };

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Entry } from '../../../src/delay-queue/worker/entry.js';
-import { type Admit, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
+import { type Admit, type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
 
 let lastId = 0;
 const entry = (name: string, more: Partial<Entry> = {}): Entry => ({

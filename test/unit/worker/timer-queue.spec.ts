@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
 import { Announcer } from '../../../src/delay-queue/worker/hints.js';
-import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { TimerQueue, type OpenClaims } from '../../../src/delay-queue/worker/timer-queue.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';

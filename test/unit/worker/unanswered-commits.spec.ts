@@ -4,7 +4,7 @@ import { type HeldClaim, InFlight, type Outcome } from '../../../src/delay-queue
 import { toldPauses } from '../../support/told-pauses.js';
 
 const pauses = toldPauses();
-const { UnansweredCommits } = await import('../../../src/delay-queue/worker/unanswered-commits.js');
+const { UnansweredCommits } = await import('../../../src/delay-queue/worker/claims.js');
 
 const FAILED: Outcome = { kind: 'failed', error: new Error('Connection terminated') };
 const claimOf = (id: number, committingIn?: string) =>

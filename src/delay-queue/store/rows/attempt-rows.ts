@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AttemptOutcome } from '../../api/history.js';
+import type { AttemptOutcome } from '../../api/delay.js';
 
 /** An advisory lock that ends with its process, however that ends. */
 export interface ProcessLock {

@@ -1,5 +1,5 @@
 import type { EndState, LiveState, OnConflict } from '../../api/delay.js';
-import type { MoveTo } from '../../config/due-times.js';
+import type { MoveTo } from '../../config/durations.js';
 import type { GivenRepeat } from '../../config/schedule-options.js';
 
 /*

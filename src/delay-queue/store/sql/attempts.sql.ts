@@ -1,4 +1,4 @@
-import type { HistoryKept } from '../../api/history.js';
+import type { HistoryKept } from '../../api/delay.js';
 import { CLAIM_LOST } from '../../database/driver-errors.js';
 import {
   epochMs,
@@ -10,17 +10,16 @@ import {
 } from '../../database/tables.js';
 import { msOrNull } from '../rows/delay-rows.js';
 import { wrongWith } from '../tables/migrations.js';
-import { clock, expectFew, nodesNow } from './fragments/clock.js';
+import { clock, expectFew, lives, nodesNow } from './fragments/clock.js';
 import {
+  deleteOldest,
   endedAttempt,
   intoHistory,
   logged,
   movedTo,
   withoutLastAttempt,
-} from './fragments/history.js';
-import { lives } from './fragments/presence.js';
-import { fencedRow, rowById } from './fragments/targets.js';
-import { deleteOldest } from './history.sql.js';
+} from './history.sql.js';
+import { fencedRow, rowById } from './fragments/filter.js';
 
 /**
  * Removes finished delays, into history. Parameters: ids[], epochs[], lateness_ms[]. Answers the

@@ -1,10 +1,9 @@
-import type { HistoryKept } from '../../api/history.js';
+import type { HistoryKept } from '../../api/delay.js';
 import { epochMs, plusMs, presentEpochUs, type Tables, wakeOf } from '../../database/tables.js';
-import { clock, expectFew, STAYS_APART } from './fragments/clock.js';
-import { begunAttempt, lostAttempt } from './fragments/history.js';
-import { isOrphaned } from './fragments/presence.js';
-import { fencedRow } from './fragments/targets.js';
-import { isPaused } from './pauses.sql.js';
+import { clock, expectFew, isOrphaned, STAYS_APART } from './fragments/clock.js';
+import { begunAttempt, lostAttempt } from './history.sql.js';
+import { fencedRow } from './fragments/filter.js';
+import { isPaused } from './nodes.sql.js';
 
 /** Condition: row `d` may begin an attempt now, for request `of`; $7 is this process's lock. */
 const claimable = (tables: Tables, of: string): string =>

@@ -1,4 +1,4 @@
-import type { HistoryKept } from '../../api/history.js';
+import type { HistoryKept } from '../../api/delay.js';
 import {
   epochMs,
   extendedMs,
@@ -15,16 +15,23 @@ import {
   clock,
   clockOf,
   isRowOf,
+  liveNames,
   type LockWait,
   STAYS_APART,
 } from './fragments/clock.js';
-import { stateAt } from './fragments/filter.js';
-import { andLogged, endedAttempt, intoHistory, logged, movedTo } from './fragments/history.js';
-import { type FreeRows, freeRows, goesOnAsItDid, looked, repeatFrom } from './fragments/look.js';
-import { liveNames } from './fragments/presence.js';
-import { keyedRow, Targets } from './fragments/targets.js';
+import {
+  type FreeRows,
+  freeRows,
+  goesOnAsItDid,
+  keyedRow,
+  looked,
+  repeatFrom,
+  stateAt,
+  Targets,
+} from './fragments/filter.js';
+import { andLogged, endedAttempt, intoHistory, logged, movedTo } from './history.sql.js';
 import { hasRerun } from './schedule.sql.js';
-import { fullLimits, waitsFor } from './waits-for.js';
+import { fullLimits, waitsFor } from './stats.sql.js';
 
 /**
  * To look for the reruns that go with a cancelled delay costs a quarter more. So the `first` look

@@ -1,16 +1,17 @@
 import { epochMs, plusMs, presentEpochUs, type Tables, wakeOf } from '../../database/tables.js';
 import { REFUSED } from '../rows/delay-rows.js';
-import { clock, nodesNow } from './fragments/clock.js';
 import {
+  clock,
   isByGroup,
   isOrphaned,
   isPresent,
   lives,
+  nodesNow,
   notLeftOut,
   ownShare,
   servedName,
-} from './fragments/presence.js';
-import { pausesJson } from './pauses.sql.js';
+} from './fragments/clock.js';
+import { pausesJson } from './nodes.sql.js';
 
 /**
  * A row as a small JSON array: one text to parse instead of five columns for each of thousands. Its

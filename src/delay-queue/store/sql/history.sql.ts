@@ -1,4 +1,130 @@
-import { epochMs, presentEpochUs, type Tables } from '../../database/tables.js';
+import type { HistoryKept, MoveCall } from '../../api/delay.js';
+import { epochMs, presentEpochUs, type Tables, wholeEpochMs } from '../../database/tables.js';
+
+/*
+ * The attempt log of a delay, where history keeps attempts: a JSON array in its row, copied to its
+ * history row. A claim appends an entry, and the write that ends the attempt completes it. An entry
+ * without an end runs or was lost, so a node that takes over a dead process's row has nothing to
+ * write. A log that is not an array, written by hand, fails no statement: it begins anew.
+ */
+
+/** Only the last ones are kept. */
+const KEPT_MAX = 50;
+
+const ERROR_LENGTH_MAX = 1_000;
+
+/** Whole milliseconds, like a JavaScript `Date`. */
+const NOW_MS = `pg_catalog.floor(pg_catalog.date_part('epoch', (SELECT now FROM clock)) * 1e3::float8)::bigint`;
+
+/** SQL for the log of `d`, with the attempt that begins on that node. */
+export const begunAttempt = (node: string): string =>
+  `CASE WHEN pg_catalog.jsonb_typeof(d.attempt_log) <> 'array' THEN '[]'
+             WHEN pg_catalog.jsonb_array_length(d.attempt_log) >= ${KEPT_MAX} THEN d.attempt_log - 0
+             ELSE COALESCE(d.attempt_log, '[]') END
+        || pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('attempt', d.attempts + 1, 'node', ${node},
+                                                'startedMs', ${NOW_MS}))`;
+
+/**
+ * SQL for the log of a row whose last attempt ends now. NULL stays NULL: a node that keeps no
+ * attempts has claimed the row.
+ *
+ * @param outcome SQL for an `AttemptOutcome`
+ * @param error SQL for its text, if it may have one
+ */
+export const endedAttempt = (row: string, outcome: string, error?: string): string => {
+  const end = `'outcome', ${outcome}, 'endedMs', ${NOW_MS}`;
+  if (error === undefined) return completed(row, `pg_catalog.jsonb_build_object(${end})`);
+  const text = `'error', pg_catalog.left(${error}, ${ERROR_LENGTH_MAX})`;
+  return completed(
+    row,
+    `pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(${end}, ${text}))`,
+  );
+};
+
+/** SQL for the log of a row that was taken over from a dead process. */
+export const lostAttempt = (row: string): string => completed(row, `'{"outcome": "lost"}'`);
+
+/** Keeps an outcome that is already written: an exhausted delay's attempt is ended twice. */
+const completed = (row: string, end: string): string =>
+  `CASE WHEN (${row}.attempt_log -> -1) ? 'outcome'::text THEN ${row}.attempt_log
+             ELSE pg_catalog.jsonb_set(${row}.attempt_log, '{-1}', ${row}.attempt_log -> -1 || ${end}) END`;
+
+/** SQL for the log of a row whose last claim called no handler. */
+export const withoutLastAttempt = (row: string): string =>
+  `CASE WHEN pg_catalog.jsonb_typeof(${row}.attempt_log) = 'array' THEN NULLIF(${row}.attempt_log - -1, '[]') END`;
+
+/** A history row of an ended delay; SQL each. */
+interface HistoryRow {
+  /** The alias of the row before the write. */
+  of: string;
+  /** Source of the rows. */
+  from: string;
+  where?: string;
+  state: string;
+  latenessMs?: string;
+  /** @default the node that had the row leased */
+  node?: string;
+  /** @default the last error of the row */
+  error?: string;
+  /** @default the log of the row */
+  attemptLog?: string;
+}
+
+/** A last CTE `ended` that writes history, or nothing where none is kept. Needs the CTE `clock`. */
+export function intoHistory(
+  { history }: Tables,
+  kept: HistoryKept,
+  {
+    of,
+    from,
+    where,
+    state,
+    latenessMs = 'NULL',
+    node = `${of}.leased_by`,
+    error = `${of}.last_error`,
+    attemptLog = `${of}.attempt_log`,
+  }: HistoryRow,
+): string {
+  if (kept === 'nothing') return '';
+  const [column, log] = kept === 'attempts' ? [', attempt_log', `, ${attemptLog}`] : ['', ''];
+  return `,
+ended AS (
+  INSERT INTO ${history} (id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node, error,
+    group_id, headers, move_log${column})
+  SELECT ${of}.id, clock.now, ${of}.due_at, ${of}.created_at, ${latenessMs}, ${of}.epoch, ${of}.attempts,
+         ${state}, ${of}.name, ${of}.key, ${node}, ${error},
+         ${of}.group_id, ${of}.headers, ${of}.move_log${log}
+  FROM ${from}, clock${where === undefined ? '' : `\n  WHERE ${where}`}
+)`;
+}
+
+/** Columns that only the history row needs. */
+export const logged = (kept: HistoryKept): string[] =>
+  kept === 'nothing'
+    ? []
+    : ['group_id', 'headers', 'move_log', ...(kept === 'attempts' ? ['attempt_log'] : [])];
+
+/** The same, to append to other columns. */
+export const andLogged = (kept: HistoryKept, of = ''): string =>
+  logged(kept)
+    .map((column) => `, ${of}${column}`)
+    .join('');
+
+/*
+ * The move log of a delay's due time: a JSON array in its row, copied to its history row. The
+ * statement that moves it writes the row anyway, so a move costs only its entry.
+ */
+
+/** Only the last ones are kept. */
+const MOVES_KEPT_MAX = 20;
+
+/** SQL for the log of row `d`, whose due time becomes `due`. */
+export const movedTo = (due: string, call: MoveCall): string =>
+  `CASE WHEN pg_catalog.jsonb_typeof(d.move_log) <> 'array' THEN '[]'
+             WHEN pg_catalog.jsonb_array_length(d.move_log) >= ${MOVES_KEPT_MAX} THEN d.move_log - 0
+             ELSE COALESCE(d.move_log, '[]') END
+        || pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('call', '${call}', 'atMs', pg_catalog.floor(pg_catalog.date_part('epoch', (SELECT now FROM clock)) * 1e3::float8)::bigint,
+             'fromMs', ${wholeEpochMs('d.due_at')}, 'toMs', ${wholeEpochMs(`(${due})`)}))`;
 
 /**
  * Deletes the oldest rows of a table, except those that another session locks. Parameters: age_ms,

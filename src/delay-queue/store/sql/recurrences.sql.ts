@@ -1,10 +1,9 @@
-import type { HistoryKept } from '../../api/history.js';
+import type { HistoryKept } from '../../api/delay.js';
 import { epochMs, nextEpoch, type Tables, wakeOf, wholeMs } from '../../database/tables.js';
 import { maximumOrNull, msOrNull } from '../rows/delay-rows.js';
 import { clock, expectFew, isRowOf, nodesNow } from './fragments/clock.js';
-import { andLogged, endedAttempt, intoHistory, movedTo } from './fragments/history.js';
-import { asSaid, isDeclared, repeatFrom } from './fragments/look.js';
-import { fencedRow, keyedRow } from './fragments/targets.js';
+import { andLogged, endedAttempt, intoHistory, movedTo } from './history.sql.js';
+import { asSaid, fencedRow, isDeclared, keyedRow, repeatFrom } from './fragments/filter.js';
 
 /** How long it waits for a key being inserted. Not long: the declaration is repeated. */
 const INSERT_WAITS_MS_MAX = 10;

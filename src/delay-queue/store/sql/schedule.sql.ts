@@ -1,4 +1,4 @@
-import type { HistoryKept } from '../../api/history.js';
+import type { HistoryKept } from '../../api/delay.js';
 import {
   epochMs,
   nextEpoch,
@@ -18,9 +18,15 @@ import {
   type LockWait,
   STAYS_APART,
 } from './fragments/clock.js';
-import { intoHistory, logged } from './fragments/history.js';
-import { freeRows, goesOnAsItDid, isDeclared, looked, repeatFrom } from './fragments/look.js';
-import { keyedRow } from './fragments/targets.js';
+import { intoHistory, logged } from './history.sql.js';
+import {
+  freeRows,
+  goesOnAsItDid,
+  isDeclared,
+  keyedRow,
+  looked,
+  repeatFrom,
+} from './fragments/filter.js';
 
 /**
  * How long a statement for many callers waits for a key that another session is inserting in its

@@ -1,6 +1,6 @@
 import { epochMs, plusMs, presentEpochUs, type Tables, wakeOf } from '../../database/tables.js';
 import { clock } from './fragments/clock.js';
-import { isPaused, unpausedNames } from './pauses.sql.js';
+import { isPaused, unpausedNames } from './nodes.sql.js';
 
 const aheadTo = (instant: string): string =>
   `GREATEST(0, pg_catalog.ceil(${epochMs(`${instant} - pg_catalog.clock_timestamp()`)}))::bigint`;

@@ -1,4 +1,5 @@
 import { type Tables, wholeMs } from '../../../database/tables.js';
+import { groupNumberSql, spreadSql } from '../../rows/attempt-rows.js';
 
 /**
  * How a statement meets a row or a key that another session has in an open transaction:
@@ -104,3 +105,114 @@ export const STAYS_APART = 'OFFSET 0';
  * this.
  */
 export const expectMany = (condition: string): string => `COALESCE(${condition}, false)`;
+
+/** Keeps these locks apart from other locks whose key is the hash of a text. */
+const SEED = 7_461_302;
+
+/**
+ * The lock by which a listening node shows that it lives, held by its session. It ends with the
+ * process, however that ends, so other nodes need not wait for missing heartbeats.
+ */
+const lockKey = (node: string): string => `pg_catalog.hashtextextended(${node}, ${SEED})`;
+
+/**
+ * Takes the locks of a node and of its process on this session. Parameters: node, the process's
+ * lock. Answers `held` and `process_held`, each false while another session has the lock, such as
+ * an earlier session of the node that is not known to be dead.
+ */
+export const presenceSql = (): string =>
+  `SELECT pg_catalog.pg_try_advisory_lock(${lockKey('$1::text')})::text AS held,
+          pg_catalog.pg_try_advisory_lock($2::bigint)::text AS process_held`;
+
+/** Releases the node's lock, while its process may still end attempts. Parameter: node. */
+export const farewellSql = (): string =>
+  `SELECT pg_catalog.pg_advisory_unlock(${lockKey('$1::text')})::text AS freed`;
+
+/** All advisory locks of this database, as numbers; read only if a row needs them. */
+const HELD_LOCKS = `ARRAY(
+  SELECT l.classid::bigint << 32 | l.objid::bigint FROM pg_catalog.pg_locks l
+  WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+    AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()))`;
+
+/**
+ * SQL, true for a row whose attempt has lost its process. Other nodes may take it over before its
+ * lease ends, because its transaction begins with a fence. A plain handler's row names no lock.
+ * @param own lock of the calling process, whose attempts are never orphaned
+ */
+export const isOrphaned = (row: string, own: string): string =>
+  `(${row}.leased_by IS NOT NULL AND ${row}.lease_lock <> ${own}
+    AND NOT (${row}.lease_lock = ANY (${HELD_LOCKS})))`;
+
+/** SQL, true while a session holds that node's lock. */
+export const isPresent = (node: string): string => `EXISTS (
+  SELECT FROM pg_catalog.pg_locks l
+  WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+    AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
+    AND (l.classid::bigint << 32 | l.objid::bigint) = ${lockKey(node)})`;
+
+/**
+ * SQL, true for a live node. A silent node still counts as alive for `withinMs` (`alive_ms` in
+ * other statements). An idle node has recorded how long it may be silent, and its session may be
+ * gone: a suspended server ends its sessions.
+ */
+export const lives = (node: string, now: string, withinMs: string): string =>
+  `(GREATEST(${node}.seen_at, ${node}.idle_until) > ${now} - ${withinMs} * interval '1 millisecond'
+    AND (${node}.idle_until IS NOT NULL OR NOT ${node}.present OR ${isPresent(`${node}.id`)}))`;
+
+/** CTE `live`: the names that each live node serves. @param aliveMs SQL, see {@link lives} */
+export const liveNames = (tables: Tables, aliveMs: string): string => `live AS MATERIALIZED (
+  SELECT n.names FROM ${tables.node} n, clock
+  WHERE ${lives('n', nodesNow(tables), `${aliveMs}::float8`)}
+)`;
+
+/** Condition: a live node serves the name of `d`; needs the CTE `live`. */
+export const IS_SERVED = 'EXISTS (SELECT FROM live WHERE d.name = ANY (live.names))';
+
+/** A node that is silent for so many loads counts as gone. */
+export const LOADS_MISSED_MAX = 3;
+
+/**
+ * SQL for the position of a row's name in the names that a node serves, as `served.at`; NULL when
+ * it is not served. Few names are searched in the array; for many there is an index (`nameIndex`),
+ * which is otherwise NULL. For a join. OFFSET 0, because the planner would otherwise repeat the
+ * lookup wherever it is used: beside three other nodes that was a quarter of a scan
+ * (docs/adr/0016).
+ */
+export const servedName = (row: string, names: string, index: string): string =>
+  `LATERAL (SELECT CASE WHEN ${index} IS NULL THEN pg_catalog.array_position(${names}, ${row}.name)
+                        ELSE (${index} -> ${row}.name)::int END AS at ${STAYS_APART}) served`;
+
+/** SQL, true for rows whose group is not skipped; `leftOut` is an array of {@link groupText}. */
+export const notLeftOut = (row: string, { leftOut }: Pick<GroupParameters, 'leftOut'>): string =>
+  `(${row}.name || ' ' || COALESCE(${row}.group_id, '')) <> ALL (${leftOut})`;
+
+/** Further parameters of a statement about groups. */
+interface GroupParameters {
+  /** For each name, whether the group picks the owner. */
+  byGroup: string;
+  leftOut: string;
+}
+
+/** SQL, true for a row whose group picks its owner. */
+export const isByGroup = (row: string, { byGroup }: GroupParameters): string =>
+  `${row}.group_id IS NOT NULL AND (${byGroup})[served.at]`;
+
+/**
+ * SQL, true for rows of a node's share: it serves the name, and `spread(id)` picks it among the
+ * nodes that do. Two arrays beside the names hold how many nodes serve each, and this node's rank
+ * in them.
+ */
+export const ownShare = (
+  row: string,
+  counts: string,
+  ranks: string,
+  groups?: GroupParameters,
+): string => {
+  const number =
+    groups === undefined
+      ? `${row}.id`
+      : `CASE WHEN ${isByGroup(row, groups)} THEN ${groupNumberSql(`${row}.group_id`)} ELSE ${row}.id END`;
+  return expectMany(
+    `${spreadSql(number)} % (${counts})[served.at]::bigint = (${ranks})[served.at]`,
+  );
+};
