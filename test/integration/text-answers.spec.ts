@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
-import { createTestClock } from '../../src/delay-queue/store/test-clock.store.js';
+import { createTestClock } from '../../src/delay-queue/store/tables/functions.js';
 import { Targets } from '../../src/delay-queue/store/sql/fragments/filter.js';
 import { fileDatabase } from '../support/file-database.js';
 

@@ -98,7 +98,7 @@ SET enable_seqscan`,
   },
   'overlooks-the-functions-of-triggers': {
     about: 'asks for the owner of no function that a trigger calls',
-    patches: [patch(STRANGERS, 'WHERE NOT t.tgisinternal', 'WHERE false')],
+    patches: [patch(STRANGERS, 'WHERE NOT t.tgisinternal\n', 'WHERE false\n')],
     tests: OWNERS,
   },
 };

@@ -33,7 +33,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         CODEC,
-        'inTime(adopted(codec.encode(json, ownerOf(owner))), late)',
+        'inTime(adopted(codec.encode(json, ownerOf(owner))), lateCodec)',
         'codec.encode(json, ownerOf(owner))',
       ),
       patch(

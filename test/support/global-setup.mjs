@@ -3,6 +3,7 @@ import { bundleDependencies } from '../../tools/dependencies.mjs';
 import { openTestRun } from './open-test-run.ts';
 
 export default async function setUp() {
+  process.env.DELAY_QUEUE_INVARIANTS ??= 'on';
   const [folder] = await Promise.all([bundleDependencies(), openTestRun()]);
   // For the resolver, also in Jest's workers.
   if (folder !== undefined) process.env.DELAY_QUEUE_BUNDLE = folder;

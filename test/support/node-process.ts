@@ -47,7 +47,7 @@ export class NodeProcess<Message extends object = Record<string, unknown>> {
   ): NodeProcess<Message> {
     const child = fork(RUNNER, [fileURLToPath(new URL(file, ROOT)), ...(options.args ?? [])], {
       cwd: fileURLToPath(ROOT),
-      env: { ...process.env, ...options.env },
+      env: { DELAY_QUEUE_INVARIANTS: 'on', ...process.env, ...options.env },
       execArgv: ['--import', LOADER],
       stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
     });

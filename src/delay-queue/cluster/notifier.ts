@@ -63,22 +63,22 @@ export const encodeVacant = (of: readonly Pick<Wake, 'name' | 'group'>[]): strin
   );
 
 function packed(kind: string, tuples: readonly unknown[]): string[] {
-  const texts: string[] = [];
+  const packets: string[] = [];
   let items: string[] = [];
   let bytes = 0;
   for (const tuple of tuples) {
     const item = JSON.stringify(tuple);
     const length = Buffer.byteLength(item);
     if (bytes + length + 3 > BYTES_MAX) {
-      texts.push(`${kind}[${items.join()}]`);
+      packets.push(`${kind}[${items.join()}]`);
       items = [];
       bytes = 0;
     }
     items.push(item);
     bytes += length + 1;
   }
-  if (items.length > 0) texts.push(`${kind}[${items.join()}]`);
-  return texts;
+  if (items.length > 0) packets.push(`${kind}[${items.join()}]`);
+  return packets;
 }
 
 export const nodesHint = (came = ''): string => `n${came}`;

@@ -150,15 +150,15 @@ export function instantOf(instant: unknown, field: string): string {
     throw new DelayInvalidError(field, `must be a Date, not ${shown(instant)}`);
   }
   // Not the object's own `getTime`, which may return anything.
-  const ms = Date.prototype.getTime.call(instant);
-  if (Number.isNaN(ms)) {
+  const atMs = Date.prototype.getTime.call(instant);
+  if (Number.isNaN(atMs)) {
     throw new DelayInvalidError(field, 'must be a valid Date, not an Invalid Date');
   }
-  if (readable(field, () => instant.getTime()) !== ms) {
+  if (readable(field, () => instant.getTime()) !== atMs) {
     throw new DelayInvalidError(field, 'must be a Date whose getTime answers the time it holds');
   }
-  if (ms < 0 || ms > AT_MS_MAX) {
+  if (atMs < 0 || atMs > AT_MS_MAX) {
     throw new DelayInvalidError(field, 'must lie from 1970-01-01 to 9999-12-31');
   }
-  return new Date(ms).toISOString();
+  return new Date(atMs).toISOString();
 }

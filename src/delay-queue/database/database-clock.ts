@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 import { Signal } from '../tasks/signal.js';
 
 /** A reading of the database's clock: when its answer came, the offset, and its possible error. */
@@ -45,6 +46,7 @@ export class DatabaseClock {
     // Both readings get worse at the same rate, so the worse one stays the worse one.
     const offBy = (of: Sample): number => of.errorMs + (heardAtMs - of.heardAtMs) * DRIFT;
     if (before === undefined || jumped || offBy(sample) <= offBy(before)) this.#best = sample;
+    if (CHECKED) invariant(Number.isFinite(sample.offsetMs), 'the offset of a clock', databaseMs);
     if (jumped) this.jumped.emit(apartMs);
   }
 

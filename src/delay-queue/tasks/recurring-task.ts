@@ -1,4 +1,5 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
+import { CHECKED, invariant } from './invariant.js';
 import { Condition } from './signal.js';
 import type { TaskHealth } from './task-health.js';
 
@@ -136,21 +137,22 @@ export class RecurringTask {
   }
 
   #begin(): void {
+    if (CHECKED) invariant(this.#running === undefined, 'a task runs once at a time');
     clearTimeout(this.#timer);
     this.#wakeOff?.();
     this.#again = false;
-    this.#running = this.#once().then((pauseMs) => {
+    this.#running = this.#once().then((nextInMs) => {
       this.#running = undefined;
-      this.#sleep(this.#again ? 0 : pauseMs);
+      this.#sleep(this.#again ? 0 : nextInMs);
     });
   }
 
   async #once(): Promise<number> {
     try {
-      const pauseMs = await this.run();
+      const nextInMs = await this.run();
       this.#failures = 0;
       this.health.worked();
-      return pauseMs;
+      return nextInMs;
     } catch (error) {
       this.#failures += 1;
       this.health.failed(error);
@@ -220,13 +222,13 @@ export class Paced {
 
   constructor(
     private readonly work: () => void,
-    private readonly pauseMs: number,
+    private readonly minEveryMs: number,
   ) {}
 
   /** Works now, or, once for all requests meanwhile, when the pause is over. */
   ask(): void {
     if (this.#stopped || this.#timer !== undefined) return;
-    const leftMs = this.#lastAtMs + this.pauseMs - performance.now();
+    const leftMs = this.#lastAtMs + this.minEveryMs - performance.now();
     if (leftMs <= 0) this.#work();
     else this.#timer = setTimeout(() => this.#work(), leftMs);
   }

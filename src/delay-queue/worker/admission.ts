@@ -7,10 +7,11 @@ import type {
   Limit,
 } from '../handlers/handler.registry.js';
 import { groupText } from '../store/rows/delay-rows.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import type { Admit, Entry } from './fair-queue.js';
 import type { TimerQueue } from './timer-queue.js';
-import type { ClaimSizes, Slots, Throttles } from './limits.js';
+import type { ClaimSizes, CallSlots, Throttles } from './limits.js';
 
 /** What is claimed ahead of its place begins within so long, as far as handlers of that name took so far. */
 const BEGINS_WITHIN_MS = 20;
@@ -84,12 +85,16 @@ export class Prefetch {
 
   /** Its claim was answered. */
   answered(name: string): void {
-    this.#paceOf(name).asked -= 1;
+    const pace = this.#paceOf(name);
+    pace.asked -= 1;
+    if (CHECKED) invariant(pace.asked >= 0, 'a claim is answered once', name, pace.asked);
   }
 
   /** It has a place now, or will not get one. */
   remove(name: string): void {
-    this.#paceOf(name).ahead -= 1;
+    const pace = this.#paceOf(name);
+    pace.ahead -= 1;
+    if (CHECKED) invariant(pace.ahead >= 0, 'prefetched calls', name, pace.ahead);
   }
 
   /**
@@ -177,12 +182,14 @@ export class BatchPace {
   /** The call has given its place back. */
   ended(first: Entry): void {
     const running = this.#running.get(first.name);
-    if (running !== undefined && this.shares(first)) running.calls -= 1;
+    if (running === undefined || !this.shares(first)) return;
+    running.calls -= 1;
+    if (CHECKED) invariant(running.calls >= 0, 'batches that run', first.name, running.calls);
   }
 }
 
 interface Parts {
-  limits: Slots;
+  limits: CallSlots;
   throttles: Throttles;
   pace: BatchPace;
   ahead: Prefetch;
@@ -387,7 +394,7 @@ export class Admission {
   #stalledRuns = false;
 
   constructor(
-    private readonly limits: Slots,
+    private readonly limits: CallSlots,
     registry: HandlerRegistry,
     { claimBatch }: { claimBatch: number },
     private readonly throttles: Throttles,

@@ -2,6 +2,7 @@ import { describeError } from '../api/error-text.js';
 import { isLasting } from '../database/driver-errors.js';
 import type { LookedRow } from '../store/rows/attempt-rows.js';
 import { StatementSize } from '../store/statement-size.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 import { lockedPauseMs, rest, retryPauseMs } from '../tasks/recurring-task.js';
 import { Condition, within } from '../tasks/signal.js';
 import type { TaskHealth } from '../tasks/task-health.js';
@@ -189,6 +190,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
 
   #tell(pending: Pending<Item>, result: Written): void {
     this.#open -= 1;
+    if (CHECKED) invariant(this.#open >= 0, 'a write is answered once', this.#open);
     pending.tell(result, pending.item);
     if (this.#open === 0) this.#empty.notify();
   }

@@ -19,6 +19,7 @@ import type { Handler } from '../handlers/handler.registry.js';
 import type { Occurrence, StoredRepeat } from '../recurrence/recurrence.js';
 import type { ClaimedRow } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 import type { ActingCall } from '../transactions/handler-context.js';
 import { type HeldClaim, type Holder, NO_HOLDER, type Outcome } from './claims.js';
 import { COMPLETED, type OccurrenceEnd } from './completer.js';
@@ -348,6 +349,7 @@ export class Call implements ActingCall, Holder {
 
   /** Decides the call. @param tell receives the outcome of each attempt */
   end(given: Outcome, tell: (attempt: Attempt, outcome: Outcome) => void): void {
+    if (CHECKED) invariant(!this.over, 'a call is decided once', given.kind);
     this.over = true;
     const outcome = this.#stopped?.ofAll(given) ?? given;
     const decided = this.#decided;

@@ -9,6 +9,7 @@ import type { LimitLeft, LimitStore, Rule } from '../store/limit.store.js';
 import type { ClaimedRow, ClaimRequest, ExhaustedRow } from '../store/rows/attempt-rows.js';
 import { groupText } from '../store/rows/delay-rows.js';
 import { isUnreadable } from '../store/tables/migrations.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 import { type Growth, pauseMs, retryPauseMs } from '../tasks/recurring-task.js';
 import { TaskHealth } from '../tasks/task-health.js';
 import { Attempt, extrasOf } from './call.js';
@@ -268,6 +269,7 @@ export class Claimer {
   }
 
   #request(entry: Entry): ClaimRequest {
+    if (CHECKED) invariant(entry.state !== 'gone', 'what is claimed is watched', entry.id);
     entry.state = 'claiming';
     const handler = this.registry.get(entry.name);
     if (handler === undefined) throw new Error(`no handler for ${entry.name}`);

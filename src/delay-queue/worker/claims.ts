@@ -5,6 +5,7 @@ import type { Handler } from '../handlers/handler.registry.js';
 import type { Occurrence } from '../recurrence/recurrence.js';
 import type { ClaimedRow, Retry } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 import { lockedPauseMs, rest, retryPauseMs } from '../tasks/recurring-task.js';
 import { Condition, within } from '../tasks/signal.js';
 import { TaskHealth } from '../tasks/task-health.js';
@@ -80,6 +81,9 @@ export class InFlight {
 
   add(claim: HeldClaim): void {
     const earlier = this.#byId.get(claim.id);
+    if (CHECKED && earlier !== undefined && earlier !== claim) {
+      invariant(claim.epoch > earlier.epoch, 'an epoch rises', claim.epoch, earlier.epoch);
+    }
     if (earlier !== undefined && earlier !== claim) this.#earlier.add(earlier);
     this.#byId.set(claim.id, claim);
   }
@@ -254,6 +258,7 @@ export class ExhaustedClaims {
     this.#size += 1;
     return () => {
       this.#size -= 1;
+      if (CHECKED) invariant(this.#size >= 0, 'exhausted delays', this.#size);
       if (this.#size === 0) this.#empty.notify();
     };
   }
@@ -307,6 +312,7 @@ export class UnansweredCommits {
     void this.#ask(committingIn).then((isCommitted) => {
       this.unwritten.delete(claim);
       this.#size -= 1;
+      if (CHECKED) invariant(this.#size >= 0, 'unanswered commits', this.#size);
       if (isCommitted !== undefined) tell(claim, isCommitted ? COMPLETED : outcome);
       if (this.#size === 0) this.#empty.notify();
     });

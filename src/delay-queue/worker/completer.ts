@@ -10,6 +10,7 @@ import type { AttemptStore } from '../store/attempt.store.js';
 import { type Recurring, wakeOfRecurred } from '../store/rows/answers.js';
 import type { Retry, Unread } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 import { TaskHealth } from '../tasks/task-health.js';
 import { Batcher, type BatcherParts, type Written } from './batcher.js';
 import {
@@ -286,6 +287,7 @@ export class Completer {
 
   /** Takes over an attempt whose outcome is decided. */
   report(attempt: HeldClaim, outcome: Outcome): void {
+    if (CHECKED) invariant(attempt.over, 'what is reported has ended', attempt.id, outcome.kind);
     attempt.durationMs = performance.now() - attempt.calledAtMs;
     this.commits.known(attempt, outcome, this.#report);
   }

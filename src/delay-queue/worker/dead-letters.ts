@@ -24,7 +24,7 @@ import {
 import { type Completer, deadEvent, endOf } from './completer.js';
 import { Executor } from './executor.js';
 import type { FencedParts } from './fenced-transaction.js';
-import type { Slots } from './limits.js';
+import type { CallSlots } from './limits.js';
 
 export const NO_ATTEMPT_LEFT =
   'no attempt is left, and the last one ended without a word: its process was killed or paused';
@@ -179,7 +179,7 @@ interface ExhaustedParts {
   registry: HandlerRegistry;
   completer: Completer;
   inFlight: InFlight;
-  places: Slots;
+  places: CallSlots;
   events: DelayEvents;
 }
 

@@ -20,7 +20,7 @@ import {
 import type { InFlight, Outcome } from './claims.js';
 import type { Completer } from './completer.js';
 import { type FencedParts, FencedTransaction } from './fenced-transaction.js';
-import type { Slots } from './limits.js';
+import type { CallSlots } from './limits.js';
 
 /**
  * Calls the handler through its middleware.
@@ -274,7 +274,7 @@ export class Executor {
     private readonly fenced: FencedParts,
     private readonly completer: Pick<Completer, 'report'>,
     private readonly inFlight: InFlight,
-    private readonly limits: Slots,
+    private readonly limits: CallSlots,
     private readonly events: DelayEvents,
   ) {
     this.#deadlines = new Deadlines(wheel, limits.inAll);

@@ -1,4 +1,5 @@
 import type { Wake } from '../store/rows/delay-rows.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 
 /**
  * Where a wake is known from. `confirmed`: a row says so, or the commit of our own that wrote it. `hinted`: a hint,
@@ -331,6 +332,10 @@ class Line {
   #count(group: Group, more: number): void {
     this.#length += more;
     if (group.isHeld) this.#held += more;
+    if (CHECKED) {
+      const [held, length] = [this.#held, this.#length];
+      invariant(held >= 0 && held <= length, 'entries of a name', held, length);
+    }
     if (this.#only === undefined) this.#lengths.set(group);
   }
 

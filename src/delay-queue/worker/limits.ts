@@ -4,6 +4,7 @@ import type { LimitLeft } from '../store/limit.store.js';
 import { groupNumber } from '../store/rows/attempt-rows.js';
 import { groupText } from '../store/rows/delay-rows.js';
 import { StatementSize } from '../store/statement-size.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/wheel.service.js';
 import type { Entry } from './fair-queue.js';
 
@@ -208,7 +209,7 @@ const IN_ALL_MAX = 2 ** 24;
  * How many calls may run: a number per name, and one for all transactional handlers together,
  * because each of these holds a connection of the application's pool.
  */
-export class Slots {
+export class CallSlots {
   readonly #taken = new Map<string, number>();
   readonly #overrunning = new Map<string, number>();
   readonly #resting = new Set<string>();
@@ -247,8 +248,11 @@ export class Slots {
   }
 
   release(name: string): void {
-    this.#taken.set(name, (this.#taken.get(name) ?? 0) - 1);
+    const taken = (this.#taken.get(name) ?? 0) - 1;
+    this.#taken.set(name, taken);
     if (this.registry.get(name)?.transactional) this.#transactional -= 1;
+    if (CHECKED) invariant(taken >= 0, 'a slot is given back once', name, taken);
+    if (CHECKED) invariant(this.#transactional >= 0, 'transactional slots', this.#transactional);
   }
 
   /** Counts a handler that runs although its attempt is over. @returns how many of that name do */
@@ -265,6 +269,7 @@ export class Slots {
   overrunEnded(name: string): void {
     const count = this.overrunning(name) - 1;
     this.#overrunning.set(name, count);
+    if (CHECKED) invariant(count >= 0, 'overrunning handlers', name, count);
     if (count <= WELL_AGAIN) this.#resting.delete(name);
     if (count === OVERRUNNING_MAX - 1) this.onVacant();
   }

@@ -1,4 +1,5 @@
 import { groupText } from '../store/rows/delay-rows.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 import { Trigger } from '../tasks/recurring-task.js';
 import type { AdmittedCall, Admission } from './admission.js';
 import { type Attempt, Call } from './call.js';
@@ -113,6 +114,7 @@ export class Loop {
         this.wake();
       });
       this.#claims.add(claim);
+      if (CHECKED) invariant(this.#claims.size <= CLAIMS_MAX, 'claims', this.#claims.size);
     }
     this.#turn.triggerIn(pauseLeftMs);
     if (queue.hasRoomBehind) scanner.goOn();
@@ -148,12 +150,19 @@ export class Loop {
       const row = rows.get(entry.id);
       if (row === undefined) unclaimed.push(entry);
       else {
+        if (CHECKED) invariant(row.epoch > entry.epoch, 'a claim raises the epoch', row.epoch);
         queue.forget(entry);
         const attempt = claimer.attempt(row, askedAtMs);
         if (attempt !== undefined) attempts.push(attempt);
       }
     }
     const [first] = attempts;
+    if (CHECKED) {
+      invariant(
+        attempts.every(({ handler }) => handler === first?.handler),
+        'a call has one handler',
+      );
+    }
     if (first === undefined) reservation.release();
     else this.beginCall(new Call(first.handler, attempts, reservation), reservation);
   }

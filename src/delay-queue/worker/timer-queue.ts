@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { Nodes } from '../cluster/nodes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { Wake } from '../store/rows/delay-rows.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
 import { Condition } from '../tasks/signal.js';
 import type { WheelChannel } from '../timer-wheel/wheel.channel.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
@@ -149,6 +150,7 @@ export class ReadAhead {
     if (handle === undefined) return false;
     const entry = entryOf(wake, isOverdue ? 'due' : 'wheel', handle, hinted, scanNo);
     this.#entries.set(wake.id, entry);
+    if (CHECKED) invariant(this.#entries.size <= this.entriesMax, 'entries', this.#entries.size);
     if (hinted) this.#hinted += 1;
     if (isOverdue) {
       this.#overdue.push(entry);
@@ -197,6 +199,7 @@ export class ReadAhead {
   #confirm(entry: Entry): void {
     if (entry.hinted) this.#hinted -= 1;
     entry.hinted = false;
+    if (CHECKED) invariant(this.#hinted >= 0, 'hinted entries', this.#hinted);
   }
 
   #expire(ids: readonly number[]): void {

@@ -22,7 +22,7 @@ import { Completer } from './completer.js';
 import { ExhaustedDelays } from './dead-letters.js';
 import { Executor } from './executor.js';
 import { IsolationLevel } from './fenced-transaction.js';
-import { ClaimSizes, Slots, Throttles } from './limits.js';
+import { ClaimSizes, CallSlots, Throttles } from './limits.js';
 import { Loader } from './loader.js';
 import { Loop } from './loop.js';
 import { isManual, TestClock } from './manual-runs.js';
@@ -136,7 +136,7 @@ export function executorsOf(parts: WorkerParts, base: Base, core: Core, to: Repo
   const { store, inFlight } = base;
   const poolMax = connections.applicationPoolMax;
   const share = handlersShareOf(poolMax, registry, options.concurrency, events);
-  const slots = new Slots(registry, share, events, () => to.wake());
+  const slots = new CallSlots(registry, share, events, () => to.wake());
   const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
   const executor = new Executor(wheel, fenced, core.completer, inFlight, slots, events);
   const around = { ...core.claims, wheel, fenced, store, registry, places: slots, events };

@@ -97,6 +97,7 @@ function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): Held
     handler: { transactional: false, limits: {}, backoffMs: (n: number) => n * 100, ...handler },
     event: { id: String(id) },
     occurrence: null,
+    over: true,
     movedOn: false,
     calledAtMs: performance.now(),
     latenessMs: 0,

@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from '@jest/globals';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { ClaimSizes, Slots, Throttles } from '../../../src/delay-queue/worker/limits.js';
+import { ClaimSizes, CallSlots, Throttles } from '../../../src/delay-queue/worker/limits.js';
 import { Admission } from '../../../src/delay-queue/worker/admission.js';
 import {
   type Handler,
@@ -53,7 +53,7 @@ class Way {
       maxAttempts: 3,
       limits: { all: NONE, perGroup: ONCE_AN_HOUR },
     } as Handler);
-    const limits = new Slots(registry, 5, new DelayEvents(), () => {});
+    const limits = new CallSlots(registry, 5, new DelayEvents(), () => {});
     const ready = this.#ready;
     const queue: Pick<TimerQueue, 'take' | 'waiting' | 'hasStalled'> = {
       take: (admit, mayStalled) => ready.take(500, admit, mayStalled),

@@ -5,6 +5,7 @@ import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { signal } from '../../support/delay-node.js';
 
 const HOUR_MS = 3_600_000;
+const HANDLER = {};
 
 /** A call of entries, as it was reserved. */
 interface Reserved {
@@ -33,7 +34,7 @@ async function turns(): Promise<void> {
 }
 
 const entry = (id: number, group: string | null = null): Entry =>
-  ({ id, name: 'a', group, state: 'claiming' }) as Entry;
+  ({ id, epoch: 1, name: 'a', group, state: 'claiming' }) as Entry;
 
 const call = (...entries: Entry[]): Reserved => ({
   entries,
@@ -42,7 +43,7 @@ const call = (...entries: Entry[]): Reserved => ({
 });
 
 const claimed = (ids: number[], full: string[] = []) => ({
-  rows: new Map(ids.map((id) => [id, { id }])),
+  rows: new Map(ids.map((id) => [id, { id, epoch: 2 }])),
   askedAtMs: 0,
   full: new Set(full),
 });
@@ -78,7 +79,7 @@ beforeEach(() => {
       claims.push(ids);
       return answer(ids);
     },
-    attempt: ({ id }: { id: number }) => (id < 0 ? undefined : { id, handler: {} }),
+    attempt: ({ id }: { id: number }) => (id < 0 ? undefined : { id, handler: HANDLER }),
     whenAnotherWorks: (wake: () => void) => wakes.push(wake),
     stop: says('claimer stops'),
   };

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import { BatchPace, Prefetch, NextClaim } from '../../../src/delay-queue/worker/admission.js';
-import { ClaimSizes, Slots, Throttles } from '../../../src/delay-queue/worker/limits.js';
+import { ClaimSizes, CallSlots, Throttles } from '../../../src/delay-queue/worker/limits.js';
 import {
   type Handler,
   HandlerRegistry,
@@ -22,7 +22,7 @@ const entry = (name: string, odd: Partial<Entry> = {}): Entry => {
 /** Of a name of which one runs at a time. */
 const ONE = { name: 'one', batch: null, concurrency: 1, limits: null, maxAttempts: 3 };
 
-let limits: Slots;
+let limits: CallSlots;
 let ahead: Prefetch;
 let pace: BatchPace;
 let ready: ReadyQueue;
@@ -37,7 +37,7 @@ beforeEach(() => {
     registry.add({ name, batch, concurrency: 9, limits: null } as Handler);
   }
   registry.add({ ...ONE, transactional: false } as Handler);
-  limits = new Slots(registry, 5, new DelayEvents(), () => {});
+  limits = new CallSlots(registry, 5, new DelayEvents(), () => {});
   pace = new BatchPace(registry);
   ready = new ReadyQueue();
   const queue = {

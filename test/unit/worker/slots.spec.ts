@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Slots } from '../../../src/delay-queue/worker/limits.js';
+import { CallSlots } from '../../../src/delay-queue/worker/limits.js';
 import { handlersShareOf } from '../../../src/delay-queue/worker/admission.js';
 import {
   type Handler,
@@ -10,7 +10,7 @@ import {
 let registry: HandlerRegistry;
 let events: DelayEvents;
 let advice: string[];
-let limits: Slots;
+let limits: CallSlots;
 
 const add = (name: string, concurrency: number, odd: Partial<Handler> = {}): void =>
   registry.add({
@@ -29,7 +29,7 @@ beforeEach(() => {
   [registry, events, advice] = [new HandlerRegistry(), new DelayEvents(), []];
   events.on('advice', ({ message }) => advice.push(message));
   vacant = 0;
-  limits = new Slots(registry, 3, events, () => (vacant += 1));
+  limits = new CallSlots(registry, 3, events, () => (vacant += 1));
 });
 
 /** How many calls of these names may begin now. */

@@ -5,9 +5,8 @@ import { atStart } from '../../config/known-options.js';
 import { parseDurationBetween } from '../../config/durations.js';
 import { checkSchema } from '../../config/names.js';
 import { type Tables, tablesOf } from '../../database/tables.js';
-import { createFunctions, functionsOf } from './functions.js';
+import { createFunctions, dropTestClock, functionsOf } from './functions.js';
 import { LOCK_WITHIN_MS, refuseStrangers, takeAdvisoryLock } from './preflight.js';
-import { dropTestClock } from '../test-clock.store.js';
 
 /** The last id, and the last epoch, that JavaScript can distinguish from its neighbors. */
 const SAFE_MAX = String(Number.MAX_SAFE_INTEGER);

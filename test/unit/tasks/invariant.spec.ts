@@ -1,0 +1,18 @@
+import { expect, it } from '@jest/globals';
+import { CHECKED, invariant } from '../../../src/delay-queue/tasks/invariant.js';
+import { InFlight, type HeldClaim } from '../../../src/delay-queue/worker/claims.js';
+
+it('invariants are checked in tests, and name what was seen', () => {
+  expect(CHECKED).toBe(true);
+  expect(() => invariant(true, 'sizes', 1)).not.toThrow();
+  expect(() => invariant(false, 'sizes', 1, 'a')).toThrow('invariant broken: sizes (1, a)');
+});
+
+const claim = (epoch: number) => ({ id: 1, epoch }) as HeldClaim;
+
+it('a claim of an epoch that this node holds already is found where it is taken in', () => {
+  const inFlight = new InFlight();
+  inFlight.add(claim(2));
+  inFlight.add(claim(3));
+  expect(() => inFlight.add(claim(3))).toThrow('an epoch rises (3, 3)');
+});
