@@ -79,13 +79,13 @@ export class InFlight {
     return this.#byId.size + this.#earlier.size;
   }
 
+  /** The successor of a delay that moved on may come first: then this is the earlier one. */
   add(claim: HeldClaim): void {
-    const earlier = this.#byId.get(claim.id);
-    if (CHECKED && earlier !== undefined && earlier !== claim) {
-      invariant(claim.epoch > earlier.epoch, 'an epoch rises', claim.epoch, earlier.epoch);
-    }
-    if (earlier !== undefined && earlier !== claim) this.#earlier.add(earlier);
-    this.#byId.set(claim.id, claim);
+    const known = this.#byId.get(claim.id);
+    if (known === undefined || known.epoch < claim.epoch) this.#byId.set(claim.id, claim);
+    if (known === undefined || known === claim) return;
+    if (CHECKED) invariant(known.epoch !== claim.epoch, 'one claim of an epoch', claim.epoch);
+    this.#earlier.add(known.epoch < claim.epoch ? known : claim);
   }
 
   delete(claim: HeldClaim): void {

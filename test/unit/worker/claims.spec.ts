@@ -15,9 +15,14 @@ describe('claims in flight', () => {
     jest.useRealTimers();
   });
 
-  it('cover what was read of them and before, and stand beside the next of their delay', () => {
-    const [earlier, later] = [claim(1, 2), claim(1, 3)];
-    for (const each of [earlier, later]) inFlight.add(each);
+  it.each([
+    ['in their order', [2, 3]],
+    // An attempt may end just after the one that follows it.
+    ['the later one first', [3, 2]],
+  ])('%s cover what was read of them and before, each beside the other', (_, epochs) => {
+    const all = epochs.map((epoch) => claim(1, epoch));
+    for (const each of [...all, ...all]) inFlight.add(each);
+    const [earlier, later] = all.toSorted((a, b) => a.epoch - b.epoch) as [HeldClaim, HeldClaim];
     expect([2, 3, 4].map((epoch) => inFlight.covers(1, epoch))).toEqual([true, true, false]);
     expect(inFlight.covers(2, 3)).toBe(false);
     expect([inFlight.all(), inFlight.size]).toEqual([[later, earlier], 2]);
