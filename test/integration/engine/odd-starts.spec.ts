@@ -80,7 +80,9 @@ describe('a second copy of @nestjs/core', () => {
   let folder: string;
 
   beforeAll(() => {
-    const core = dirname(realpathSync(createRequire(import.meta.url).resolve('@nestjs/core/package.json')));
+    const core = dirname(
+      realpathSync(createRequire(import.meta.url).resolve('@nestjs/core/package.json')),
+    );
     folder = mkdtempSync(join(dirname(dirname(dirname(core))), 'node_modules', '.two-cores-'));
     cpSync(core, join(folder, 'core'), { recursive: true });
   });
