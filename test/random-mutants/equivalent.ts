@@ -71,4 +71,22 @@ export const EQUIVALENT: readonly Equivalent[] = [
     is: "this.#present = rows[0].held === 'true';",
     why: 'the statement always answers one row, and an error there is ignored',
   },
+  {
+    file: 'src/delay-queue/api/adopted.ts',
+    was: 'if (adoptedAnswer instanceof Promise) void adoptedAnswer.catch(() => {});',
+    is: 'if (true) void adoptedAnswer.catch(() => {});',
+    why: 'what is no promise throws there, and the catch around it ignores that',
+  },
+  {
+    file: 'src/delay-queue/worker/manual-runs.ts',
+    was: 'const COUNTED_EVERY_MS = 1_000;',
+    is: 'const COUNTED_EVERY_MS = 100;',
+    why: 'how often a wait looks again at what ends it by itself',
+  },
+  {
+    file: 'src/delay-queue/store/sql/claim.sql.ts',
+    was: "WHERE q.filled_at < (SELECT pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond')",
+    is: "WHERE q.filled_at <= (SELECT pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond')",
+    why: 'a clock of microseconds is never exactly there',
+  },
 ];

@@ -32,6 +32,17 @@ const withQueue = (...queues: DynamicModule[]): DynamicModule => ({
 
 const nodes = () => stage.sql('SELECT id, names FROM delay_queue.node');
 
+it('an application whose hooks are called is never told that they were not', async () => {
+  const node = await stage.start({ providers: [noop] });
+  const advice: string[] = [];
+  node.events.on('advice', ({ message }) => void advice.push(message));
+  const completed = node.next('completed');
+  // Longer than an application has to its hooks.
+  await node.delays.schedule('test.noop', null, { after: 1_100 });
+  await completed;
+  expect(advice).toEqual([]);
+});
+
 describe('forRootAsync', () => {
   @Injectable()
   class Factory implements DelayQueueOptionsFactory {
