@@ -8,7 +8,7 @@ const OUTSIDE = 'transactions/transactions.ts';
 export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   'keeps-read-only-sessions': {
     about: 'gives sessions that take no writes back to the pool of the application',
-    patches: [patch(POOL, 'if (this.#unfit.has(client)) void client.end?.();', '')],
+    patches: [patch(POOL, 'isOld || this.#unfit.has(client)', 'isOld')],
     tests: UNFIT,
   },
   'keeps-failed-sessions': {
@@ -40,7 +40,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch('client/coalescer.ts', 'if (this.#expiry === undefined) this.#expireNext();', ''),
     ],
-    tests: ['unit/producer/coalescing'],
+    tests: ['unit/client/coalesced-writes'],
   },
   'pauses-alone': {
     about: 'pauses as long as it would, though another duty works again',
@@ -51,22 +51,16 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
         'const woken: (() => void)[] = [];',
       ),
     ],
-    tests: ['unit/tasks', 'unit/transactions/begin-cool-down'],
+    tests: ['unit/tasks/tasks', 'unit/transactions/begin-cool-down'],
   },
   'wakes-whom-nothing-held': {
     about: 'ends all pauses each time that something works',
     patches: [patch('tasks/task-health.ts', 'if (!this.#failing) return;', '')],
-    tests: ['unit/tasks'],
+    tests: ['unit/tasks/tasks'],
   },
   'claims-pause-alone': {
     about: 'claims nothing for as long as it would, though another duty works again',
-    patches: [
-      patch(
-        'worker/dispatcher.ts',
-        'this.claimer.whenAnotherWorks(() => this.#turn.resume());',
-        '',
-      ),
-    ],
+    patches: [patch('worker/loop.ts', 'claimer.whenAnotherWorks(() => this.#turn.resume());', '')],
     tests: ['unit/worker/loop'],
   },
   'says-it-each-time': {

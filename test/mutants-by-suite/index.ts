@@ -2,33 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { render } from '../../bench/report/table.js';
-import { MUTANTS as CHAOS } from '../chaos/mutants/mutants.js';
-import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
+import { MUTANTS } from './catalogue.js';
 import { chaosSuite } from './chaos-suite.js';
-import { CRASHES } from './crashes.js';
-import { CROWDS } from './crowds.js';
-import { IDLE } from './idle.js';
-import { DEPLOYS } from './deploys.js';
-import { FAILOVERS } from './failovers.js';
-import { FOREIGN_STATES } from './foreign-states.js';
 import { impoliteSuite } from './impolite-suite.js';
 import { jestSuite, NAMED } from './jest-suite.js';
 import type { Mutant } from './mutant.js';
-import { LIMITS_AND_REFUSALS } from './limits-and-refusals.js';
-import { LIVES } from './lives.js';
-import { MENDED } from './mended.js';
 import type { Judged } from './outcome.js';
-import { NAMES_AND_OWNERS } from './names-and-owners.js';
-import { PAST } from './past.js';
-import { RARE_AND_LATE } from './rare-and-late.js';
-import { RECURRENCES } from './recurrences.js';
-import { RERUNS } from './reruns.js';
-import { STAND_INS } from './stand-ins.js';
-import { STRANGERS } from './strangers.js';
 import type { Suite } from './suite.js';
-import { SHARED_TRANSACTIONS } from './transactions.js';
-import { USERS_FUNCTIONS } from './users-functions.js';
-import { TIME_IN_TESTS } from './time-in-tests.js';
 
 const { values } = parseArgs({
   options: {
@@ -63,30 +43,6 @@ const SUITES: Readonly<Record<string, Suite>> = {
   named: NAMED,
   impolite: impoliteSuite(values.seed),
   chaos: chaosSuite(values.seed, stopped.signal),
-};
-
-const MUTANTS: Readonly<Record<string, Mutant>> = {
-  ...IMPOLITE,
-  ...RECURRENCES,
-  ...RERUNS,
-  ...MENDED,
-  ...CROWDS,
-  ...SHARED_TRANSACTIONS,
-  ...IDLE,
-  ...USERS_FUNCTIONS,
-  ...DEPLOYS,
-  ...LIVES,
-  ...CRASHES,
-  ...FAILOVERS,
-  ...PAST,
-  ...STAND_INS,
-  ...TIME_IN_TESTS,
-  ...LIMITS_AND_REFUSALS,
-  ...FOREIGN_STATES,
-  ...NAMES_AND_OWNERS,
-  ...STRANGERS,
-  ...RARE_AND_LATE,
-  ...CHAOS,
 };
 
 const USAGE = `npm run mutants:suites -- [options]

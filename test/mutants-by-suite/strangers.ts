@@ -34,7 +34,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   'looks-as-often-as-it-is-asked': {
     about: 'looks once for each hint',
     patches: [
-      patch('tasks/recurring-task.ts', 'this.#lastAtMs + this.pauseMs - performance.now()', '0'),
+      patch('tasks/recurring-task.ts', 'this.#lastAtMs + this.minEveryMs - performance.now()', '0'),
     ],
     tests: ['unit/tasks/paced'],
   },
@@ -43,8 +43,8 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'worker/hints.ts',
-        'if (told.size > 0) free.ask();',
-        'for (const { name, groupNumber } of hint.of) blocks.freedElsewhere(name, groupNumber);',
+        'if (this.#vacant.size > 0) this.#vacancies.ask();',
+        'for (const { name, groupNumber } of of) this.parts.throttles.freedElsewhere(name, groupNumber);',
       ),
     ],
     tests: ['unit/worker/vacancies'],

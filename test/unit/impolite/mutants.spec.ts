@@ -9,25 +9,9 @@ import { MUTANTS as CHAOS } from '../../chaos/mutants/mutants.js';
 import type { ChaosResult } from '../../chaos/run.js';
 import { KINDS } from '../../impolite/kinds/index.js';
 import { MUTANTS as IMPOLITE } from '../../impolite/mutants/mutants.js';
+import { MUTANTS } from '../../mutants-by-suite/catalogue.js';
 import type { Mutant } from '../../mutants-by-suite/mutant.js';
 import { judgedByChaos, judgedByPrograms } from '../../mutants-by-suite/outcome.js';
-import { CRASHES } from '../../mutants-by-suite/crashes.js';
-import { CROWDS } from '../../mutants-by-suite/crowds.js';
-import { DEPLOYS } from '../../mutants-by-suite/deploys.js';
-import { LIVES } from '../../mutants-by-suite/lives.js';
-import { FOREIGN_STATES } from '../../mutants-by-suite/foreign-states.js';
-import { NAMES_AND_OWNERS } from '../../mutants-by-suite/names-and-owners.js';
-import { PAST } from '../../mutants-by-suite/past.js';
-import { TIME_IN_TESTS } from '../../mutants-by-suite/time-in-tests.js';
-import { MENDED } from '../../mutants-by-suite/mended.js';
-import { SHARED_TRANSACTIONS } from '../../mutants-by-suite/transactions.js';
-import { IDLE } from '../../mutants-by-suite/idle.js';
-import { LIMITS_AND_REFUSALS } from '../../mutants-by-suite/limits-and-refusals.js';
-import { RARE_AND_LATE } from '../../mutants-by-suite/rare-and-late.js';
-import { RERUNS } from '../../mutants-by-suite/reruns.js';
-import { STAND_INS } from '../../mutants-by-suite/stand-ins.js';
-import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
-import { USERS_FUNCTIONS } from '../../mutants-by-suite/users-functions.js';
 
 const ROOT = new URL('../../../', import.meta.url);
 const pathOf = (file: string): string => fileURLToPath(new URL(file, ROOT));
@@ -40,27 +24,7 @@ function compile(patches: readonly SourcePatch[]): void {
   }
 }
 
-const ALL: [string, Mutant][] = [
-  IMPOLITE,
-  RECURRENCES,
-  MENDED,
-  CROWDS,
-  SHARED_TRANSACTIONS,
-  DEPLOYS,
-  CRASHES,
-  PAST,
-  FOREIGN_STATES,
-  NAMES_AND_OWNERS,
-  USERS_FUNCTIONS,
-  LIVES,
-  TIME_IN_TESTS,
-  IDLE,
-  LIMITS_AND_REFUSALS,
-  RERUNS,
-  STAND_INS,
-  RARE_AND_LATE,
-  CHAOS,
-].flatMap((some) => Object.entries(some));
+const ALL: [string, Mutant][] = Object.entries(MUTANTS);
 
 describe('the catalogues of mutants', () => {
   it.each(ALL)('%s still fits the code, and names specs that there are', (_, mutant) => {

@@ -1,0 +1,47 @@
+import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
+import { RECURRENCES } from './recurrences.js';
+import { RERUNS } from './reruns.js';
+import { MENDED } from './mended.js';
+import { CROWDS } from './crowds.js';
+import { SHARED_TRANSACTIONS } from './transactions.js';
+import { IDLE } from './idle.js';
+import { USERS_FUNCTIONS } from './users-functions.js';
+import { DEPLOYS } from './deploys.js';
+import { LIVES } from './lives.js';
+import { CRASHES } from './crashes.js';
+import { FAILOVERS } from './failovers.js';
+import { PAST } from './past.js';
+import { STAND_INS } from './stand-ins.js';
+import { TIME_IN_TESTS } from './time-in-tests.js';
+import { LIMITS_AND_REFUSALS } from './limits-and-refusals.js';
+import { FOREIGN_STATES } from './foreign-states.js';
+import { NAMES_AND_OWNERS } from './names-and-owners.js';
+import { STRANGERS } from './strangers.js';
+import { RARE_AND_LATE } from './rare-and-late.js';
+import { MUTANTS as CHAOS } from '../chaos/mutants/mutants.js';
+import type { Mutant } from './mutant.js';
+
+/** All mutants with a name. */
+export const MUTANTS: Readonly<Record<string, Mutant>> = {
+  ...IMPOLITE,
+  ...RECURRENCES,
+  ...RERUNS,
+  ...MENDED,
+  ...CROWDS,
+  ...SHARED_TRANSACTIONS,
+  ...IDLE,
+  ...USERS_FUNCTIONS,
+  ...DEPLOYS,
+  ...LIVES,
+  ...CRASHES,
+  ...FAILOVERS,
+  ...PAST,
+  ...STAND_INS,
+  ...TIME_IN_TESTS,
+  ...LIMITS_AND_REFUSALS,
+  ...FOREIGN_STATES,
+  ...NAMES_AND_OWNERS,
+  ...STRANGERS,
+  ...RARE_AND_LATE,
+  ...CHAOS,
+};
