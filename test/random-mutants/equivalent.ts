@@ -18,12 +18,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
     why: 'a clock of fractions of a millisecond is never exactly there',
   },
   {
-    file: 'src/delay-queue/worker/limits.ts',
-    was: 'known = { size: new StatementSize(this.max, this.#slowMs(name)), hasFailed: true };',
-    is: 'known = { size: new StatementSize(this.max, this.#slowMs(name)), hasFailed: false };',
-    why: 'it is set to true two lines below',
-  },
-  {
     file: 'src/delay-queue/store/sql/schedule.sql.ts',
     was: 'const INSERT_WAITS_MS_MAX = 10;',
     is: 'const INSERT_WAITS_MS_MAX = 9;',

@@ -289,12 +289,6 @@ const LEASE_SHARE = 1 / 6;
 /** A claim that takes longer is slow, however long the leases are. */
 const SLOW_MS_MAX = 5_000;
 
-interface NameSize {
-  size: StatementSize;
-  /** Was part of a failed claim, perhaps because of another name. */
-  hasFailed: boolean;
-}
-
 /**
  * How many delays of a name one claim asks for. A name whose claims failed or were slow is claimed
  * apart and in smaller numbers, so that its large payloads or slow triggers shrink no other name's
@@ -303,7 +297,7 @@ interface NameSize {
  * A claim that failed is halved until one delay stands alone, so that its healthy part runs.
  */
 export class ClaimSizes {
-  readonly #names = new Map<string, NameSize>();
+  readonly #names = new Map<string, StatementSize>();
   #isApartOnItsWay = false;
 
   /** @param max largest claim */
@@ -323,7 +317,7 @@ export class ClaimSizes {
   }
 
   mostWith({ name, claimedWithin = Infinity }: Entry): number {
-    return Math.min(this.#names.get(name)?.size.now ?? this.max, claimedWithin);
+    return Math.min(this.#names.get(name)?.now ?? this.max, claimedWithin);
   }
 
   /** A claim of these is about to be sent. @returns a function to call when it has ended */
@@ -344,9 +338,8 @@ export class ClaimSizes {
     const [name, ...others] = names;
     const known = name !== undefined && others.length === 0 && this.#names.get(name);
     if (!known) return;
-    known.hasFailed = false;
-    known.size.worked(entries.length, tookMs);
-    if (known.size.isWhole) this.#names.delete(name);
+    known.worked(entries.length, tookMs);
+    if (known.isWhole) this.#names.delete(name);
   }
 
   /** The claim was too large, or one of its delays was refused. */
@@ -355,19 +348,18 @@ export class ClaimSizes {
     for (const entry of entries) entry.claimedWithin = half;
     const names = namesOf(entries);
     for (const name of names) {
-      const { size } = this.#watched(name);
+      const size = this.#watched(name);
       if (names.size === 1) size.failed(entries.length);
     }
   }
 
-  #watched(name: string): NameSize {
-    let known = this.#names.get(name);
-    if (known === undefined) {
-      known = { size: new StatementSize(this.max, this.#slowMs(name)), hasFailed: true };
-      this.#names.set(name, known);
+  #watched(name: string): StatementSize {
+    let size = this.#names.get(name);
+    if (size === undefined) {
+      size = new StatementSize(this.max, this.#slowMs(name));
+      this.#names.set(name, size);
     }
-    known.hasFailed = true;
-    return known;
+    return size;
   }
 
   #slowMs(name: string): number {
