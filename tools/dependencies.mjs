@@ -1,5 +1,6 @@
 /**
- * The dependencies in a few files, for the processes that tests, chaos and benchmarks start with `swc-loader.mjs`.
+ * The dependencies in a few files, for Jest and for the processes that tests start with `swc-loader.mjs`. Chaos and
+ * benchmarks take the packages as they are: a cold process there has to be as cold as a user's.
  *
  * Nest, TypeORM and what they import are 1,300 modules. Node 20 resolves each of them by a message to the thread of
  * the loader's hooks: a process took 2.2 s of a processor for that before its first line, and takes 0.4 s with the
@@ -7,7 +8,15 @@
  * What users install is tested unbundled by `npm run test:apps`.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -48,12 +57,13 @@ const FOLDER = join(CACHE, key);
 
 const fileOf = (name) => `${name.replace('/', '+')}.mjs`;
 
-const isBuilt = process.env.DELAY_QUEUE_STACK === undefined && existsSync(FOLDER);
+/** Set by the global setup of the tests, for Jest's resolver, its workers and what they start. */
+const used = process.env.DELAY_QUEUE_BUNDLE;
 const urls = new Map(
-  isBuilt ? PACKAGES.map((name) => [name, pathToFileURL(join(FOLDER, fileOf(name))).href]) : [],
+  used ? PACKAGES.map((name) => [name, pathToFileURL(join(used, fileOf(name))).href]) : [],
 );
 
-/** @returns the URL of that package in the bundle; undefined: it is not there, or no bundle was built */
+/** @returns the URL of that package in the bundle; undefined: it is not there, or no bundle is used */
 export const bundledUrl = (specifier) => urls.get(specifier);
 
 /** Builds the bundle, unless it is there. @returns its folder; undefined: another stack is tested */
@@ -91,6 +101,10 @@ async function build() {
       plugins: [{ name: 'entries', setup: (it) => resolveEntries(it, contents) }],
     });
     renameSync(folder, FOLDER);
+    // Those of other lock files: each has 7 MB.
+    for (const other of readdirSync(CACHE)) {
+      if (other !== key) rmSync(join(CACHE, other), { recursive: true, force: true });
+    }
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     // Another process was first.

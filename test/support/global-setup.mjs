@@ -5,6 +5,6 @@ import { openTestRun } from './open-test-run.ts';
 export default async function setUp() {
   process.env.DELAY_QUEUE_INVARIANTS ??= 'on';
   const [folder] = await Promise.all([bundleDependencies(), openTestRun()]);
-  // For the resolver, also in Jest's workers.
+  // For the resolver, Jest's workers, and the loader of what they start.
   if (folder !== undefined) process.env.DELAY_QUEUE_BUNDLE = folder;
 }
