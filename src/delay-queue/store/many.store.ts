@@ -273,7 +273,7 @@ export class RerunStore {
   }
 
   /**
-   * Lane the stored call into the delay of its key. @returns undefined while the key runs or
+   * Places the stored call into the delay of its key. @returns undefined while the key runs or
    * another call writes to it; null when a newer delay waits
    */
   async place(runner: Runner, { name, key }: Rerun): Promise<RerunPlaced | null | undefined> {

@@ -13,7 +13,7 @@ import { infoOf } from '../client/results.js';
 import { checkKnownOptions, shown } from '../config/known-options.js';
 import type { MoveTo } from '../config/durations.js';
 import { firstMsOf } from '../recurrence/recurrence.js';
-import { type FoundRow, keyText, type NewDelay } from '../store/rows/delay-rows.js';
+import { type FoundRow, inLockOrder, keyText, type NewDelay } from '../store/rows/delay-rows.js';
 import { DelayTestingError } from './delay-run.js';
 import { chosenVerdict, type StubAnswer, type StubCall, type StubScheduled } from './stub-calls.js';
 
@@ -159,8 +159,11 @@ export class StubProducer {
     const chosen = delays.map(
       (delay) => this.#chosen('schedule', delay) as ScheduleResult['verdict'] | undefined,
     );
-    for (const [index, { name, key, onConflict }] of delays.entries()) {
-      if (chosen[index] !== undefined || onConflict !== 'error' || key === null) continue;
+    // Of several conflicts, the error names the first in lock order, as on Postgres.
+    for (const { name, key, onConflict } of inLockOrder(
+      delays.filter((_, index) => chosen[index] === undefined),
+    ).sorted) {
+      if (onConflict !== 'error' || key === null) continue;
       if (this.#rows.find(name, key) !== undefined) throw new DelayConflictError(name, key);
     }
     return delays.map((delay, index) => {

@@ -321,7 +321,7 @@ const newerOf = (column: string): string =>
   `${column} = CASE WHEN ${IS_NEWER} THEN d.${column} ELSE w.${column} END`;
 
 /**
- * Lane the rerun of one key into its delay, unless the key runs. It replaces an older delay that
+ * Places the rerun of one key into its delay, unless the key runs. It replaces an older delay that
  * waits, such as a retry of the run, and a dead letter. Parameters: name, key. Answers a row when
  * it is done: with the delay that was written, if any.
  *
