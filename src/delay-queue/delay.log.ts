@@ -112,7 +112,7 @@ const isEntry = (entry: string): boolean => entry === '*' || ENTRY.test(entry);
 const countOf = ({ attempt, maxAttempts }: AttemptEvent): string =>
   `attempt ${attempt} of ${maxAttempts}`;
 
-const TROUBLE_EVERY_MS = 60_000;
+const FAILURE_EVERY_MS = 60_000;
 /** A task that works for this long has recovered. A hanging statement would show after 15 s. */
 const WORKS_AGAIN_AFTER_MS = 20_000;
 const NAMES_LISTED = 50;
@@ -125,7 +125,7 @@ const NAMES_LISTED = 50;
 export class DelayLog {
   readonly #logger = new LogLines('DelayQueue');
   /** When each failure was last logged: even an intermittent outage is one line a minute. */
-  readonly #troubled = new Map<string, number>();
+  readonly #failedAtMs = new Map<string, number>();
   /** Failures that were logged and not yet reported as recovered. */
   readonly #open = new Set<string>();
   /** Failures that seem to have recovered. */
@@ -174,34 +174,34 @@ export class DelayLog {
         `${delayText(of)} is over but its handler still runs (${overrunning} of this name)`,
       ),
     );
-    events.on('trouble', ({ during, error }) => this.#fails(during, error));
-    events.on('recovered', ({ during }) => this.#works(during));
+    events.on('taskFailed', ({ task, error }) => this.#fails(task, error));
+    events.on('taskRecovered', ({ task }) => this.#works(task));
   }
 
-  #fails(during: string, error: unknown): void {
-    clearTimeout(this.#recovering.get(during));
-    this.#recovering.delete(during);
-    if (this.#isQuiet(during)) return;
-    this.#open.add(during);
-    this.#logger.error(`${during} failed and is tried again: ${describeError(error)}`);
+  #fails(task: string, error: unknown): void {
+    clearTimeout(this.#recovering.get(task));
+    this.#recovering.delete(task);
+    if (this.#isQuiet(task)) return;
+    this.#open.add(task);
+    this.#logger.error(`${task} failed and is tried again: ${describeError(error)}`);
   }
 
   /** Logs the recovery of a logged failure after some time without another one. */
-  #works(during: string): void {
-    if (!this.#open.has(during)) return;
-    clearTimeout(this.#recovering.get(during));
+  #works(task: string): void {
+    if (!this.#open.has(task)) return;
+    clearTimeout(this.#recovering.get(task));
     const timer = setTimeout(() => {
-      this.#recovering.delete(during);
-      this.#open.delete(during);
-      this.#logger.log(`${during} works again`);
+      this.#recovering.delete(task);
+      this.#open.delete(task);
+      this.#logger.log(`${task} works again`);
     }, WORKS_AGAIN_AFTER_MS).unref();
-    this.#recovering.set(during, timer);
+    this.#recovering.set(task, timer);
   }
 
   #isQuiet(about: string): boolean {
     const nowMs = performance.now();
-    if (nowMs - (this.#troubled.get(about) ?? -Infinity) < TROUBLE_EVERY_MS) return true;
-    this.#troubled.set(about, nowMs);
+    if (nowMs - (this.#failedAtMs.get(about) ?? -Infinity) < FAILURE_EVERY_MS) return true;
+    this.#failedAtMs.set(about, nowMs);
     return false;
   }
 

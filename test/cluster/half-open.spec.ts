@@ -29,7 +29,7 @@ it('a node whose connections fall silent loses what it holds, says so, and works
     { node: 'heir', state: 'completed', attempts: 2 },
   ]);
   await silenced.waitFor(({ aborted }) => aborted === 'test.held');
-  await silenced.waitFor(({ event }) => event === 'trouble');
+  await silenced.waitFor(({ event }) => event === 'taskFailed');
   silenced.send({ go: 'test.held' });
 
   // The old connections are lost for good; new ones get through.

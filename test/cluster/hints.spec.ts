@@ -37,7 +37,7 @@ it('a process that only schedules is heard at once, and what it says to nobody i
   expect(
     await cluster.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${LISTENER}`),
   ).toHaveLength(1);
-  await worker.waitFor(({ event, key }) => event === 'trouble' && key === 'listen');
+  await worker.waitFor(({ event, key }) => event === 'taskFailed' && key === 'listen');
   await schedule('said while none listens');
   await connections(true);
   // A gap in listening ends with a load.

@@ -57,7 +57,7 @@ it('a process that loses its connection, and lives, keeps what it has', async ()
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE application_name = 'delay-queue victim' AND ${IS_LISTENER}`,
   );
-  await victim.waitFor(({ event, key }) => event === 'recovered' && key === 'listen');
+  await victim.waitFor(({ event, key }) => event === 'taskRecovered' && key === 'listen');
   victim.send({ go: 'test.fenced' });
   expect(await fencedDone()).toEqual([{ node: 'victim', attempts: 1 }]);
   await plainStands();

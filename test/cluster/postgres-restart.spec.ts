@@ -62,7 +62,7 @@ it('Postgres crashes again and again: every process stays up, nothing acknowledg
   await cluster.quiet();
   for (const worker of workers) {
     expect(worker.running).toBe(true);
-    expect(worker.messages.filter(({ event }) => event === 'trouble')).not.toEqual([]);
+    expect(worker.messages.filter(({ event }) => event === 'taskFailed')).not.toEqual([]);
   }
   const fenced = await cluster.timesDone('test.fenced');
   expect([...fenced].filter(([, times]) => times !== 1)).toEqual([]);

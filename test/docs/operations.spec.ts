@@ -358,14 +358,14 @@ describe('the rights of docs/operations.md', () => {
   });
 });
 
-it('the log is told with every duty that can fail', () => {
+it('the log is told with every task that can fail', () => {
   const told = section(OPERATIONS, 'The log');
-  const duties = wordsOf('src/delay-queue/tasks/task-health.ts', 'Duty');
-  expect(duties.filter((duty) => !told.includes(`\`${duty}`))).toEqual([]);
+  const tasks = wordsOf('src/delay-queue/tasks/task-health.ts', 'Task');
+  expect(tasks.filter((task) => !told.includes(`\`${task}`))).toEqual([]);
 });
 
 it('the tasks in SchedulerRegistry are those of a worker, in their order', () => {
   const rows = tableUnder(OPERATIONS, 'Recurring tasks in SchedulerRegistry').slice(1);
-  const names = tasksOf({ worker: true }).map((duty) => `delay-queue:${duty}`);
+  const names = tasksOf({ worker: true }).map((task) => `delay-queue:${task}`);
   expect(rows.map(([cell]) => coded(cell))).toEqual(names);
 });

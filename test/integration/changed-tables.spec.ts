@@ -145,7 +145,7 @@ it('what recurs and finds its id taken is told in the trouble of its declaration
     options: { autorun: false },
   });
   await beginAgain(500);
-  const trouble = started.next('trouble', ({ during }) => during === 'declare');
+  const trouble = started.next('taskFailed', ({ task }) => task === 'declare');
   const run = started.app.get(DelayWorker).run();
   expect((await trouble).error).toEqual(config('23505', 'SELECT setval('));
   await run;

@@ -111,7 +111,7 @@ it('rights to read and write the rows are all that a node needs, from start to s
   });
   const running = node;
   const { delays, dataSource } = running;
-  running.events.on('trouble', (trouble) => troubles.push(trouble));
+  running.events.on('taskFailed', (trouble) => troubles.push(trouble));
   const ends = [
     ...['test.plain', 'test.fenced', 'test.again'].map((of) =>
       running.next('completed', ({ name }) => name === of),
@@ -206,7 +206,7 @@ it('none is too much: without DELETE nothing ends', async () => {
   node = await startNode({ url: urlFor(role), providers: [plain], options });
   await node.delays.schedule('test.z', 1, { after: '1h', key: 'k' });
   await expect(node.delays.cancel('test.z', 'k')).rejects.toMatchObject(TOLD);
-  const trouble = node.next('trouble', ({ during }) => during === 'acknowledge');
+  const trouble = node.next('taskFailed', ({ task }) => task === 'complete');
   await node.delays.schedule('test.plain', 1, { after: 0 });
   expect((await trouble).error).toMatchObject(PERMISSION_DENIED);
 });

@@ -16,7 +16,7 @@ import { appModule, plainHandler, signal } from '../support/delay-node.js';
 import { until } from '../support/until.js';
 
 /** The engine's recurring tasks where applications look for what comes again, and nothing but that. */
-const TASKS = ['delay-queue:load', 'delay-queue:sweep', 'delay-queue:renew', 'delay-queue:prune'];
+const TASKS = ['delay-queue:load', 'delay-queue:scan', 'delay-queue:renew', 'delay-queue:prune'];
 const QUICK: DelayQueueOptions = { loadEvery: '100ms', lease: '1s' };
 
 let database: TestDatabase;
@@ -159,14 +159,14 @@ it("a name that is taken stays the application's, which is told so", async () =>
     provide: 'taking',
     inject: [SchedulerRegistry],
     useFactory: (registry: SchedulerRegistry) => ({
-      onModuleInit: () => registry.addInterval('delay-queue:sweep', own),
+      onModuleInit: () => registry.addInterval('delay-queue:scan', own),
     }),
   };
   const app = await start({ providers: [noop, taking] });
   expect(listed(app).toSorted()).toEqual(TASKS.toSorted());
-  expect(app.get(SchedulerRegistry).getInterval('delay-queue:sweep')).toBe(own);
+  expect(app.get(SchedulerRegistry).getInterval('delay-queue:scan')).toBe(own);
   expect(advice).toEqual([
-    expect.stringMatching(/does not list delay-queue:sweep, .*anyway: .*already exists/),
+    expect.stringMatching(/does not list delay-queue:scan, .*anyway: .*already exists/),
   ]);
 });
 

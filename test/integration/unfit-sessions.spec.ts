@@ -113,7 +113,7 @@ it.each(['a transactional', 'a plain'])(
           });
     const node = await stage.start({ options: { backoff: { base: 5 } }, providers: [handler] });
     const failed: string[] = [];
-    node.events.on('trouble', ({ during }) => during === 'begin' && failed.push(during));
+    node.events.on('taskFailed', ({ task }) => task === 'begin' && failed.push(task));
     node.events.on('retrying', () => failed.push('retrying'));
     await outage(node, () => Promise.resolve());
     const completed = node.next('completed');

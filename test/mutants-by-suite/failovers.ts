@@ -43,7 +43,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     tests: ['unit/client/coalesced-writes'],
   },
   'pauses-alone': {
-    about: 'pauses as long as it would, though another duty works again',
+    about: 'pauses as long as it would, though another task works again',
     patches: [
       patch(
         'tasks/task-health.ts',
@@ -59,7 +59,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     tests: ['unit/tasks/tasks'],
   },
   'claims-pause-alone': {
-    about: 'claims nothing for as long as it would, though another duty works again',
+    about: 'claims nothing for as long as it would, though another task works again',
     patches: [patch('worker/loop.ts', 'claimer.whenAnotherWorks(() => this.#turn.resume());', '')],
     tests: ['unit/worker/loop'],
   },
@@ -71,11 +71,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   'forgets-what-it-said': {
     about: 'says each failure behind a success',
     patches: [
-      patch(
-        'delay.log.ts',
-        'if (!this.#open.has(during)) return;',
-        'this.#troubled.delete(during);',
-      ),
+      patch('delay.log.ts', 'if (!this.#open.has(task)) return;', 'this.#failedAtMs.delete(task);'),
     ],
     tests: ['unit/delay.log'],
   },

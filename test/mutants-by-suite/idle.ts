@@ -14,8 +14,8 @@ export const IDLE: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'worker/scanner.ts',
-        "new TaskHealth(events, 'sweep'), idle)",
-        "new TaskHealth(events, 'sweep'))",
+        "new TaskHealth(events, 'scan'), idle)",
+        "new TaskHealth(events, 'scan'))",
       ),
     ],
     tests,

@@ -139,7 +139,7 @@ it('whatever fails, no payload and no password is in a log line, an event or an 
   );
   await says(/listen failed and is tried again/);
   const recovered = new Promise<void>((resolve) => {
-    events.on('recovered', ({ during }) => during === 'listen' && resolve());
+    events.on('taskRecovered', ({ task }) => task === 'listen' && resolve());
   });
   await stage.sql(`ALTER ROLE ${role} LOGIN`);
   await recovered;

@@ -137,7 +137,7 @@ async function lives(): Promise<void> {
   const options = { history: { attempts: true } };
   const node = await startNode({ url: database.url, providers, options });
   const caller = await startNode({ url: database.url, options: { ...options, worker: false } });
-  node.events.on('trouble', (trouble) => troubles.push(trouble));
+  node.events.on('taskFailed', (trouble) => troubles.push(trouble));
   const { delays, admin, dataSource } = caller;
   const ended = (event: 'completed' | 'dead', of: string) =>
     node.next(event, ({ name }) => name === of);

@@ -80,7 +80,7 @@ async function scheduleUntilRefused(): Promise<{ accepted: string[]; refusal: un
     await disk.fill();
     const isFull = ({ error }: { error: unknown }): boolean =>
       (error as { code?: unknown }).code === DISK_FULL;
-    const trouble = node.next('trouble', isFull);
+    const trouble = node.next('taskFailed', isFull);
     const retrying = node.next('retrying');
 
     const { accepted, refusal } = await scheduleUntilRefused();
@@ -92,8 +92,8 @@ async function scheduleUntilRefused(): Promise<{ accepted: string[]; refusal: un
       name: 'test.fenced',
       error: expect.stringMatching(/No space left on device/),
     });
-    expect(await trouble).toMatchObject({ during: 'acknowledge' });
-    const recovered = node.next('recovered', ({ during }) => during === 'acknowledge');
+    expect(await trouble).toMatchObject({ task: 'complete' });
+    const recovered = node.next('taskRecovered', ({ task }) => task === 'complete');
 
     await disk.makeRoom();
     await recovered;

@@ -66,8 +66,8 @@ const codeOf = (error: unknown): unknown =>
 /** How often each trouble with a read-only server was told, by what met it. */
 function readOnlyTroubles(node: DelayNode): Map<string, number> {
   const met = new Map<string, number>();
-  node.events.on('trouble', ({ during, error }) => {
-    if (codeOf(error) === READ_ONLY) met.set(during, (met.get(during) ?? 0) + 1);
+  node.events.on('taskFailed', ({ task, error }) => {
+    if (codeOf(error) === READ_ONLY) met.set(task, (met.get(task) ?? 0) + 1);
   });
   return met;
 }
@@ -93,7 +93,7 @@ const effectsOf = (server: ReplicatedPair['replica']) =>
     const other = await start('b');
     const met = [readOnlyTroubles(producer), readOnlyTroubles(other)];
     const recovered = [producer, other].map((node) =>
-      node.next('recovered', ({ during }) => during === 'load'),
+      node.next('taskRecovered', ({ task }) => task === 'load'),
     );
     const acknowledged = new Set<string>();
     // What failed: it may have been committed all the same, or not.

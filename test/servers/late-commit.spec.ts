@@ -77,7 +77,7 @@ it('a claim whose COMMIT hung is no attempt, and no dead letter', async () => {
       ),
     ([row]) => row!.waiting === 1,
   );
-  const trouble = node.next('trouble', ({ during }) => during === 'claim');
+  const trouble = node.next('taskFailed', ({ task }) => task === 'claim');
   const lookedAt = signal();
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
   const lookAt = AttemptStore.prototype.lookAt;

@@ -54,7 +54,7 @@ const ledger = () =>
 function troublesOf(...nodes: DelayNode[]): string[] {
   const troubles: string[] = [];
   for (const { events } of nodes) {
-    events.on('trouble', ({ during, error }) => troubles.push(`${during}: ${String(error)}`));
+    events.on('taskFailed', ({ task, error }) => troubles.push(`${task}: ${String(error)}`));
   }
   return troubles;
 }

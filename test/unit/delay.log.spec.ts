@@ -27,8 +27,8 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-const fails = (): void => void events.emit('trouble', { during: 'claim', error: new Error('no') });
-const works = (): void => void events.emit('recovered', { during: 'claim' });
+const fails = (): void => void events.emit('taskFailed', { task: 'claim', error: new Error('no') });
+const works = (): void => void events.emit('taskRecovered', { task: 'claim' });
 const FAILED = 'claim failed and is tried again: Error: no';
 
 it('what comes and goes is a line a minute, and does not work again before it stays', () => {

@@ -15,13 +15,13 @@ const TAKEN: readonly { word: RegExp; instead: string; allowed?: RegExp }[] = [
   { word: /placements?/, instead: 'new delay' },
   { word: /suspects?/, instead: 'stalled' },
   { word: /hungry/, instead: 'room' },
-  // `Duty` is public, and its values are labels of metrics.
+  // `Task` is public, and its values are labels of metrics.
   { word: /bury|buried|burial/, instead: 'dead letter', allowed: /^tasks\/task-health\.ts$/ },
   { word: /settle[sd]?|settling/, instead: 'retry, write, decide, end' },
 ];
 
 /** Of a promise; and the public word for what a dead letter's statement does. */
-const ORDINARY = /allSettled|PromiseSettledResult|TaskHealth\(events, 'bury'\)/g;
+const ORDINARY = /allSettled|PromiseSettledResult|TaskHealth\(events, 'deadLetter'\)/g;
 
 const files = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' }).filter((file) =>
   file.endsWith('.ts'),

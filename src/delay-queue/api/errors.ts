@@ -98,7 +98,7 @@ export class DelayTransactionOverError extends DelayError {
 }
 
 /**
- * In `trouble`: the transaction of an attempt did not begin in time. The attempt was given back,
+ * In `taskFailed`: the transaction of an attempt did not begin in time. The attempt was given back,
  * and its handler was not called.
  */
 export class DelayUnbegunError extends DelayError {

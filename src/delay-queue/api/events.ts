@@ -78,9 +78,9 @@ export interface DelayEventMap {
    */
   withdrawn: [{ name: string; key: string; repeat: Readonly<Record<string, unknown>> }];
   /** A background task failed. It will be tried again. */
-  trouble: [{ during: string; error: unknown }];
+  taskFailed: [{ task: string; error: unknown }];
   /** A background task works again after a failure. */
-  recovered: [{ during: string }];
+  taskRecovered: [{ task: string }];
   /** The node is ready. With `worker: false` it only schedules; `run()` would serve `names`. */
   ready: [{ node: string; names: string[]; worker: boolean; listens: boolean }];
   /** The application is closing: nothing more is claimed, and `running` handlers are aborted. */

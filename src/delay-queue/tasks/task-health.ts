@@ -1,28 +1,28 @@
 import type { DelayEvents } from '../api/events.js';
 
 /** Background tasks that are retried after a failure, as events and the log name them. */
-export type Duty =
+export type Task =
   | 'abort'
-  | 'acknowledge'
   | 'begin'
-  | 'bury'
   | 'claim'
+  | 'complete'
+  | 'deadLetter'
   | 'declare'
   | 'hint'
   | 'leave'
   | 'listen'
   | 'load'
-  | 'look'
+  | 'lookup'
   | 'prune'
   | 'renew'
   | 'rerun'
-  | 'sweep';
+  | 'scan';
 
 /** Wake-ups of tasks that pause after a failure, by the events that they report to. */
 const pausing = new WeakMap<DelayEvents, Set<() => void>>();
 
 /**
- * Reports failures of one task: `trouble` at each failure, `recovered` once when it works again.
+ * Reports failures of one task: `taskFailed` at each failure, `taskRecovered` once when it works again.
  * Each task's pauses grow separately. The first task that works again ends the pauses of all
  * others, since the same cause held them back.
  */
@@ -32,7 +32,7 @@ export class TaskHealth {
 
   constructor(
     private readonly events: DelayEvents,
-    private readonly during: Duty,
+    private readonly task: Task,
   ) {
     this.#pausing = pausing.get(events) ?? new Set();
     pausing.set(events, this.#pausing);
@@ -40,13 +40,13 @@ export class TaskHealth {
 
   failed(error: unknown): void {
     this.#failing = true;
-    this.events.emit('trouble', { during: this.during, error });
+    this.events.emit('taskFailed', { task: this.task, error });
   }
 
   worked(): void {
     if (!this.#failing) return;
     this.#failing = false;
-    this.events.emit('recovered', { during: this.during });
+    this.events.emit('taskRecovered', { task: this.task });
     // A copy: a task that fails again at once pauses again, outside of this round.
     const woken = [...this.#pausing];
     this.#pausing.clear();

@@ -28,7 +28,7 @@ export class SetAside {
     private readonly store: AttemptStore,
     private readonly events: DelayEvents,
   ) {
-    this.#health = new TaskHealth(events, 'bury');
+    this.#health = new TaskHealth(events, 'deadLetter');
   }
 
   /**
@@ -336,8 +336,8 @@ export class Claimer {
       cause: error,
     });
     const code = sqlStateOf(error);
-    this.events.emit('trouble', {
-      during: 'claim',
+    this.events.emit('taskFailed', {
+      task: 'claim',
       error: code === undefined ? told : Object.assign(told, { code }),
     });
   }

@@ -290,7 +290,7 @@ export class UnansweredCommits {
     private readonly unwritten: InFlight,
     events: DelayEvents,
   ) {
-    this.#health = new TaskHealth(events, 'acknowledge');
+    this.#health = new TaskHealth(events, 'complete');
   }
 
   /** Attempts whose COMMIT is still unknown. */

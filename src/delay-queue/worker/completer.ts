@@ -215,7 +215,7 @@ function batchersOf(
   const parts = () => ({
     node: store.nodeName,
     lookAt: (ids: readonly number[]) => store.lookAt(ids),
-    health: new TaskHealth(events, 'acknowledge'),
+    health: new TaskHealth(events, 'complete'),
     onProgress: (): void => to.wrote(),
   });
   const write = (items: readonly HeldClaim[], reduced: number) =>
@@ -436,7 +436,7 @@ export class Completer {
 
   /** Its end cannot be written, whatever is left out: as a dead letter it does not run again, and its row says why. */
   #endAsDead(attempt: HeldClaim, how: string): void {
-    const error = `${how}, but Postgres refuses what has to be written then; see the event trouble`;
+    const error = `${how}, but Postgres refuses what has to be written then; see the event taskFailed`;
     this.#retry(attempt, failedEnding(error, null), () =>
       this.events.emit('dead', deadEvent(attempt, error, undefined)),
     );

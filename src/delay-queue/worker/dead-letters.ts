@@ -213,7 +213,7 @@ export class ExhaustedDelays {
     };
     this.#executor = new Executor(wheel, ending, reports, inFlight, places, withoutStarts(events));
     this.#reports = reports;
-    this.#health = new TaskHealth(events, 'bury');
+    this.#health = new TaskHealth(events, 'deadLetter');
   }
 
   /** Takes over a claim whose attempt was the last one. */
@@ -361,7 +361,7 @@ class OnDeadCall extends Call {
 function withoutStarts(events: DelayEvents): DelayEvents {
   const relay = new DelayEvents();
   relay.on('overrunning', (of) => void events.emit('overrunning', of));
-  relay.on('trouble', (of) => void events.emit('trouble', of));
-  relay.on('recovered', (of) => void events.emit('recovered', of));
+  relay.on('taskFailed', (of) => void events.emit('taskFailed', of));
+  relay.on('taskRecovered', (of) => void events.emit('taskRecovered', of));
   return relay;
 }

@@ -45,7 +45,7 @@ export class HintedRows {
     private readonly horizonMs: number,
     events: DelayEvents,
   ) {
-    this.#health = new TaskHealth(events, 'look');
+    this.#health = new TaskHealth(events, 'lookup');
     this.#look = new Paced(() => (this.#looking ??= this.#lookAtAll()), PAUSE_MS);
   }
 

@@ -37,8 +37,8 @@ export class MissedClaims {
     private readonly setAside: SetAside,
     events: DelayEvents,
   ) {
-    this.#looking = new TaskHealth(events, 'look');
-    this.#deadLettering = new TaskHealth(events, 'bury');
+    this.#looking = new TaskHealth(events, 'lookup');
+    this.#deadLettering = new TaskHealth(events, 'deadLetter');
   }
 
   /** Looks at each and decides: gone, moved, early, without attempts, or locked by another session. */

@@ -234,7 +234,7 @@ export class Scanner {
     idle?: Idle,
   ) {
     this.#skipAhead = new SkipAhead(queue);
-    this.#task = new RecurringTask(() => this.#sweep(), new TaskHealth(events, 'sweep'), idle);
+    this.#task = new RecurringTask(() => this.#sweep(), new TaskHealth(events, 'scan'), idle);
   }
 
   /**

@@ -11,7 +11,7 @@ import { isStatic } from '../handlers/enhancers.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { AttemptStore } from '../store/attempt.store.js';
 import { within } from '../tasks/signal.js';
-import type { Duty } from '../tasks/task-health.js';
+import type { Task } from '../tasks/task-health.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { AbortRequests, Announcer } from './hints.js';
 import { isManual } from './manual-runs.js';
@@ -32,12 +32,12 @@ interface Entry {
 }
 
 /** The background tasks of a worker. */
-export const tasksOf = (options: Pick<ResolvedOptions, 'worker'>): readonly Duty[] =>
-  isManual(options) ? ['load', 'renew'] : ['load', 'sweep', 'renew', 'prune'];
+export const tasksOf = (options: Pick<ResolvedOptions, 'worker'>): readonly Task[] =>
+  isManual(options) ? ['load', 'renew'] : ['load', 'scan', 'renew', 'prune'];
 
 /**
  * Lists the engine's background tasks as intervals in the `SchedulerRegistry` of @nestjs/schedule,
- * such as `delay-queue:sweep`. Finds the registry by its class name: the application may not have
+ * such as `delay-queue:scan`. Finds the registry by its class name: the application may not have
  * that package. The intervals are cleared ones, because the package clears all intervals when the
  * application closes, while running handlers still need their leases renewed.
  */
@@ -51,9 +51,9 @@ export class ListedTasks {
   ) {}
 
   /** A name that is taken is left alone, and reported by `advice`. */
-  add(duties: readonly Duty[]): void {
+  add(tasks: readonly Task[]): void {
     for (const registry of this.#registries()) {
-      for (const duty of duties) this.#add(registry, `delay-queue:${duty}`);
+      for (const task of tasks) this.#add(registry, `delay-queue:${task}`);
     }
   }
 

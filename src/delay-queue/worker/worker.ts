@@ -230,7 +230,7 @@ export class Worker {
       await this.parts.notifier.nodesChanged();
     } catch (error) {
       // The others find out when the heartbeats stay away.
-      this.parts.events.emit('trouble', { during: 'leave', error });
+      this.parts.events.emit('taskFailed', { task: 'leave', error });
     }
   }
 }

@@ -74,7 +74,7 @@ async function playOn(ground: Ground, seed: string): Promise<string[]> {
 async function claimGivenUp({ events }: ImpoliteNode): Promise<void> {
   const signal = AbortSignal.timeout(TROUBLE_WITHIN_MS);
   for (;;) {
-    const [{ during }] = (await once(events, 'trouble', { signal })) as [{ during: string }];
-    if (during === 'claim') return;
+    const [{ task }] = (await once(events, 'taskFailed', { signal })) as [{ task: string }];
+    if (task === 'claim') return;
   }
 }

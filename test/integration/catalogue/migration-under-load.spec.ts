@@ -56,7 +56,7 @@ async function allDoneByTheirFirstAttempt(count: number): Promise<void> {
 it('others migrate again while a node works, and a newer version adds to its tables: no attempt is lost', async () => {
   const node = await stage.start({ providers: HANDLERS });
   const troubles: unknown[] = [];
-  node.events.on('trouble', (trouble) => troubles.push(trouble));
+  node.events.on('taskFailed', (trouble) => troubles.push(trouble));
   await scheduleAll(node, 'k', 1_000);
   await Promise.all(Array.from({ length: DEPLOYS }, (_, n) => migrate(`migrations_${n}`)));
   // In one transaction, as a migration does it: the table of delays before that of history, which

@@ -41,11 +41,11 @@ const CONNECTIONS = 3 + 2;
 /** What the node told of its troubles: `claim 40001`. */
 function troublesOf({ events }: DelayNode): string[] {
   const told: string[] = [];
-  events.on('trouble', ({ during, error }) => {
+  events.on('taskFailed', ({ task, error }) => {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    told.push(`${during} ${code}`);
+    told.push(`${task} ${code}`);
   });
-  events.on('recovered', ({ during }) => told.push(`${during} works`));
+  events.on('taskRecovered', ({ task }) => told.push(`${task} works`));
   return told;
 }
 
@@ -92,11 +92,11 @@ it.each([
     expect(await stage.sql('SELECT attempts FROM delay_queue.history')).toEqual([{ attempts: 1 }]);
     await until(
       () => troubles,
-      (told) => told.includes('acknowledge works'),
+      (told) => told.includes('complete works'),
     );
-    for (const during of ['claim', 'acknowledge']) {
+    for (const task of ['claim', 'complete']) {
       // Of these alone: a busy machine may add others.
-      expect(troubles.filter((told) => told === `${during} ${code}`)).toHaveLength(REFUSALS);
+      expect(troubles.filter((told) => told === `${task} ${code}`)).toHaveLength(REFUSALS);
     }
     // What is refused alone says nothing of claims as such: they have worked all the time.
     expect(troubles.includes('claim works')).toBe(code !== '57014');
@@ -149,7 +149,7 @@ it('crossed locks: the engine loses the deadlock and goes on', () =>
     const troubles = troublesOf(node);
     await locker.query('BEGIN; LOCK TABLE delay_queue.history IN SHARE MODE');
     await node.delays.schedule('test.plain', null, { after: 0, key: 'k' });
-    // Its acknowledgement has the table of delays and waits for that of history.
+    // Its completion has the table of delays and waits for that of history.
     await stage.until<{ waits: number }>(
       `SELECT count(*)::int AS waits FROM pg_locks
        WHERE NOT granted AND relation = 'delay_queue.history'::regclass AND ${OF_THIS_DATABASE}`,
@@ -158,7 +158,7 @@ it('crossed locks: the engine loses the deadlock and goes on', () =>
     await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
     await until(
       () => troubles,
-      (told) => told.includes('acknowledge 40P01'),
+      (told) => told.includes('complete 40P01'),
     );
     await locker.query('COMMIT');
     await allDone(1);

@@ -30,7 +30,7 @@ async function start(setup: Parameters<typeof stage.start>[0]) {
     node.events.on(event, () => events.push(event));
   }
   const troubles: unknown[] = [];
-  node.events.on('trouble', ({ during, error }) => during === 'begin' && troubles.push(error));
+  node.events.on('taskFailed', ({ task, error }) => task === 'begin' && troubles.push(error));
   const inTrouble = (count: number): Promise<unknown[]> =>
     until(
       () => troubles,
@@ -82,7 +82,7 @@ it('a pool that gives no connection costs no attempt, and what is due is not cla
   expect(claim.mock.calls.length).toBeLessThanOrEqual(most);
   expect(claim.mock.calls.flatMap(([requests]) => requests).length).toBeLessThanOrEqual(most);
   expect(events).toEqual([]);
-  const recovered = node.next('recovered', ({ during }) => during === 'begin');
+  const recovered = node.next('taskRecovered', ({ task }) => task === 'begin');
   await release();
   await recovered;
   await stage.noneLeft();

@@ -29,8 +29,8 @@ async function start(): Promise<{ node: DelayNode; troubles: unknown[] }> {
     providers: [plainHandler('test.a', () => {})],
   });
   const troubles: unknown[] = [];
-  node.events.on('trouble', ({ during, error }) => {
-    if (during === 'listen') troubles.push((error as Error).message);
+  node.events.on('taskFailed', ({ task, error }) => {
+    if (task === 'listen') troubles.push((error as Error).message);
   });
   return { node, troubles };
 }
@@ -44,7 +44,7 @@ const present = () =>
 
 it('a node whose listening connection died silently says so once, and hears again over a new one', async () => {
   const { node, troubles } = await start();
-  const recovered = node.next('recovered', ({ during }) => during === 'listen');
+  const recovered = node.next('taskRecovered', ({ task }) => task === 'listen');
   proxy.silence();
   await recovered;
   expect(troubles).toEqual([expect.stringMatching(/no answer .* over the listening connection/)]);
@@ -80,7 +80,7 @@ it('a node that listens where nothing is said any more listens where its loads a
     elsewhere = false;
     return { ...page, isHeld: false };
   });
-  await node.next('recovered', ({ during }) => during === 'listen');
+  await node.next('taskRecovered', ({ task }) => task === 'listen');
   expect(troubles).toEqual([expect.stringMatching(/leads to another server/)]);
   await stage.until(
     `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND ${IS_LISTENER}`,

@@ -198,7 +198,7 @@ it('what an idle node would look after is left to the others, also when it dies'
 it('a server that ends its sessions is left alone until the next look, and told of nothing', async () => {
   const [node, other] = [await worker('a'), await producer()];
   const trouble: unknown[] = [];
-  node.events.on('trouble', (told) => trouble.push(told));
+  node.events.on('taskFailed', (told) => trouble.push(told));
   await whenIdle('a');
   await endSessions('a');
   await looksOfAnother();

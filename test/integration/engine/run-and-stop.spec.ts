@@ -94,7 +94,7 @@ it('a configuration that cannot work stops the start although the worker is star
 it('a second close is the first one: nothing is told of it', async () => {
   const node = await stage.start({ providers: [plainHandler('test.noop', () => {})] });
   const told: string[] = [];
-  for (const event of ['closing', 'stopped', 'trouble'] as const) {
+  for (const event of ['closing', 'stopped', 'taskFailed'] as const) {
     node.events.on(event, () => told.push(event));
   }
   await Promise.all([node.app.close(), node.app.close()]);

@@ -87,7 +87,7 @@ it('each of our sessions brings its own, whatever the database says, also after 
   });
   await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: 'k' });
   await ran.promise;
-  const back = node.next('recovered', ({ during }) => during === 'listen');
+  const back = node.next('taskRecovered', ({ task }) => task === 'listen');
   await stage.sql(
     `SELECT pg_terminate_backend(l.pid) FROM pg_locks l
      WHERE locktype = 'advisory' AND ${OF_THIS_DATABASE}`,

@@ -36,7 +36,7 @@ it('when a connection of the engine falls silent, the sessions of the applicatio
   const { master: pool } = node.dataSource.driver as unknown as { master: Pool };
   expect(pool.idleCount).toBe(4);
   const unbegun: unknown[] = [];
-  node.events.on('trouble', ({ during, error }) => during === 'begin' && unbegun.push(error));
+  node.events.on('taskFailed', ({ task, error }) => task === 'begin' && unbegun.push(error));
   proxy.silence();
   await until(
     () => pool.idleCount,

@@ -135,7 +135,7 @@ it('one delay whose claim always outlives its limit: its neighbours run, and its
   const node = await stage.start({
     providers: [plainHandler('test.one', others.run, { concurrency: 500 })],
   });
-  node.events.on('trouble', ({ error }) => {
+  node.events.on('taskFailed', ({ error }) => {
     if (/test\.one #50/.test(String(error))) named.resolve(error);
   });
   await others.all;

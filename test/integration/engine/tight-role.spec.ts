@@ -27,7 +27,7 @@ it('a role that may wait for nothing and finds nothing by itself is enough to wo
   });
   const { delays, dataSource } = node;
   const troubles: unknown[] = [];
-  node.events.on('trouble', (trouble) => troubles.push(trouble));
+  node.events.on('taskFailed', (trouble) => troubles.push(trouble));
   for (const key of ['first', 'second']) {
     const ends = (['test.plain', 'test.fenced'] as const).map((name) =>
       node.next('completed', (delay) => delay.name === name && delay.key === key),

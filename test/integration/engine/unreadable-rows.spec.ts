@@ -212,7 +212,7 @@ it('a claim that Postgres refuses for one row: the others run, and trouble names
   await stage.overdue('test.some', 60);
   const claims = intercept(AttemptStore.prototype, 'claim', ({ real }) => real());
   const node = await stage.start({ providers: [plainHandler('test.some', () => {})] });
-  await node.next('trouble', ({ error }) => /test\.some #17 .*says no/.test(String(error)));
+  await node.next('taskFailed', ({ error }) => /test\.some #17 .*says no/.test(String(error)));
   await stage.until<{ id: string }>(
     'SELECT id::text FROM delay_queue.delay',
     (rows) => rows.length === 1,

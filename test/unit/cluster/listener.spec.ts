@@ -72,8 +72,8 @@ beforeEach(async () => {
     Promise.resolve(),
   ];
   events = new DelayEvents();
-  events.on('trouble', ({ during }) => told.push(during));
-  events.on('recovered', ({ during }) => told.push(`${during} again`));
+  events.on('taskFailed', ({ task }) => told.push(task));
+  events.on('taskRecovered', ({ task }) => told.push(`${task} again`));
   const connections = {
     dedicated: () => {
       clients.push(new FakeClient());

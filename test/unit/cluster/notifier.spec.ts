@@ -138,8 +138,8 @@ it('of more than the others can take in, ten thousand are told of', async () => 
 
 it('a statement that fails is told of, and what comes then is sent all the same', async () => {
   const told: string[] = [];
-  events.on('trouble', ({ during }) => told.push(during));
-  events.on('recovered', ({ during }) => told.push(`${during} again`));
+  events.on('taskFailed', ({ task }) => told.push(task));
+  events.on('taskRecovered', ({ task }) => told.push(`${task} again`));
   notifier.send(wake(1));
   await turn();
   notifier.send(wake(2));

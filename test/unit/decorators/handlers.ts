@@ -107,6 +107,6 @@ export class Wrong {
   died(_delay: Delay<'test.a'>, _ctx: DelayBatchContext): void {}
 
   // @ts-expect-error -- another event
-  @OnDelayEvent('trouble')
+  @OnDelayEvent('taskFailed')
   heard(_event: DelayEventMap['dead'][0]): void {}
 }

@@ -5,7 +5,7 @@ import { OnDelayEvent } from '../../../src/delay-queue/handlers/decorators.js';
 import { calls, explored, refusalOf } from './explored.js';
 
 const STOPPED = { node: 'web', unfinished: 3 };
-const RECOVERED = { during: 'claim' };
+const RECOVERED = { task: 'claim' };
 
 describe('a method with @OnDelayEvent', () => {
   it('hears of its events, with its own instance', async () => {
@@ -22,7 +22,7 @@ describe('a method with @OnDelayEvent', () => {
     // One instance under two tokens hears once.
     await explored([Pager, { provide: 'other', useExisting: Pager }], { events });
     events.emit('stopped', STOPPED);
-    events.emit('recovered', RECOVERED);
+    events.emit('taskRecovered', RECOVERED);
     expect(calls).toEqual([['pager', STOPPED]]);
   });
 
@@ -31,7 +31,7 @@ describe('a method with @OnDelayEvent', () => {
     async (how) => {
       class Broken {
         @OnDelayEvent('stopped')
-        @OnDelayEvent('recovered')
+        @OnDelayEvent('taskRecovered')
         hear(): Promise<void> | void {
           const error = new Error('no network');
           if (how === 'rejects') return Promise.reject(error);
@@ -43,7 +43,7 @@ describe('a method with @OnDelayEvent', () => {
       await explored([Broken], { events });
       for (let times = 0; times < 2; times += 1) {
         events.emit('stopped', STOPPED);
-        events.emit('recovered', RECOVERED);
+        events.emit('taskRecovered', RECOVERED);
       }
       await new Promise(setImmediate);
       expect(calls).toEqual(

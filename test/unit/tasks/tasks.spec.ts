@@ -38,16 +38,16 @@ describe('a recurring task', () => {
   let told: string[];
   let task: RecurringTask;
   let idle: Idle;
-  /** Another duty of the same application. */
+  /** Another task of the same application. */
   let other: TaskHealth;
 
   beforeEach(() => {
     told = [];
     idle = new Idle(60_000);
     const events = new DelayEvents();
-    events.on('trouble', () => told.push('trouble'));
-    events.on('recovered', () => told.push('recovered'));
-    other = new TaskHealth(events, 'sweep');
+    events.on('taskFailed', () => told.push('taskFailed'));
+    events.on('taskRecovered', () => told.push('taskRecovered'));
+    other = new TaskHealth(events, 'scan');
     task = new RecurringTask(
       () => {
         runs += 1;
@@ -83,10 +83,10 @@ describe('a recurring task', () => {
     // Up to 5 s each once grown: far fewer than with the first pause of 0.1 s.
     expect(runs).toBeGreaterThan(10);
     expect(runs).toBeLessThan(40);
-    expect(told).toEqual(Array(runs).fill('trouble'));
+    expect(told).toEqual(Array(runs).fill('taskFailed'));
     run = async () => 1_000;
     await pass(5_000);
-    expect(told.slice(told.indexOf('recovered'))).toEqual(['recovered']);
+    expect(told.slice(told.indexOf('taskRecovered'))).toEqual(['taskRecovered']);
   });
 
   it('that pauses after a failure runs at once when something else works again, and not because it works on', async () => {
@@ -184,7 +184,7 @@ describe('a node that is idle', () => {
   });
 });
 
-it('a pause of one duty ends when another works again, or by itself', async () => {
+it('a pause of one task ends when another works again, or by itself', async () => {
   const events = new DelayEvents();
   const [first, second] = [new TaskHealth(events, 'claim'), new TaskHealth(events, 'load')];
   const ended: string[] = [];

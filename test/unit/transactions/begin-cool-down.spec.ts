@@ -12,8 +12,8 @@ let events: DelayEvents;
 beforeEach(() => {
   told = [];
   events = new DelayEvents();
-  for (const event of ['trouble', 'recovered'] as const) {
-    events.on(event, ({ during }) => told.push(`${event} ${during}`));
+  for (const event of ['taskFailed', 'taskRecovered'] as const) {
+    events.on(event, ({ task }) => told.push(`${event} ${task}`));
   }
   beginCoolDown = new BeginCoolDown(events);
 });
@@ -31,11 +31,16 @@ it('calls that fail in a row rest for longer and longer, up to five seconds', ()
   }
 });
 
-it('one that begins ends the trouble, and the next failure is a first one', () => {
+it('one that begins ends the failure, and the next failure is a first one', () => {
   for (const nowMs of [0, 10_000]) beginCoolDown.failed(BROKEN, nowMs);
   for (let begun = 0; begun < 2; begun += 1) beginCoolDown.worked();
   expect(beginCoolDown.failed(BROKEN, 10_001)).toBeLessThanOrEqual(100);
-  expect(told).toEqual(['trouble begin', 'trouble begin', 'recovered begin', 'trouble begin']);
+  expect(told).toEqual([
+    'taskFailed begin',
+    'taskFailed begin',
+    'taskRecovered begin',
+    'taskFailed begin',
+  ]);
 });
 
 it('a rest ends when something else works again, and who fails then rests anew', () => {

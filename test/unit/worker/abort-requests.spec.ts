@@ -5,8 +5,8 @@ import { AbortRequests } from '../../../src/delay-queue/worker/hints.js';
 it('attempts are asked to end, those here at once and others by a hint; a failure is told, not thrown', async () => {
   const told: string[] = [];
   const events = new DelayEvents();
-  events.on('trouble', ({ during }) => told.push(during));
-  events.on('recovered', ({ during }) => told.push(`${during} again`));
+  events.on('taskFailed', ({ task }) => told.push(task));
+  events.on('taskRecovered', ({ task }) => told.push(`${task} again`));
   let isDown = false;
   const store = {
     askAborts: async (ids: readonly number[]) => {

@@ -54,7 +54,7 @@ const batcherThat = (how: { removes: boolean; reductions?: number }): Batcher<It
     health: {
       failed: () => (troubles += 1),
       worked: () => (recoveries += 1),
-      // As long as the engine would, which another duty may end.
+      // As long as the engine would, which another task may end.
       pause: async () => {},
     },
   });

@@ -52,8 +52,8 @@ beforeEach(() => {
   const told = new DelayEvents();
   other = new TaskHealth(told, 'load');
   heard = told;
-  told.on('trouble', ({ during, error }) => events.push(`${during}: ${(error as Error).message}`));
-  told.on('recovered', ({ during }) => events.push(`${during} again`));
+  told.on('taskFailed', ({ task, error }) => events.push(`${task}: ${(error as Error).message}`));
+  told.on('taskRecovered', ({ task }) => events.push(`${task} again`));
   lost = new LostClaims();
   sizes = new ClaimSizes(500, () => LEASE_MS);
   claimer = new Claimer(
@@ -243,14 +243,14 @@ describe('a claim of names with limits', () => {
   });
 });
 
-/** Another duty works again. */
+/** Another task works again. */
 const works = (): void => {
   other.failed(new Error('down'));
   other.worked();
 };
 
 describe('after a claim that failed', () => {
-  it('another duty that works again wakes it, once, and not when one worked since', async () => {
+  it('another task that works again wakes it, once, and not when one worked since', async () => {
     let woken = 0;
     const wake = (): void => void (woken += 1);
     answer = failing('25006');
@@ -307,7 +307,7 @@ describe('after a claim that failed', () => {
 
   it('of one alone its event has what Postgres said', async () => {
     const codes: unknown[] = [];
-    heard.on('trouble', ({ error }) => codes.push((error as { code?: string }).code));
+    heard.on('taskFailed', ({ error }) => codes.push((error as { code?: string }).code));
     answer = failing('22003');
     await claim(entry(1));
     answer = failing(undefined);

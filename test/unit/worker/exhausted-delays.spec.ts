@@ -37,8 +37,8 @@ beforeEach(() => {
   unwritten = new InFlight();
   claims = new ExhaustedClaims(unwritten, { exhausted: (held) => dying.add(held) });
   const events = new DelayEvents();
-  events.on('trouble', ({ during }) => told.push(during));
-  events.on('recovered', ({ during }) => told.push(`${during} again`));
+  events.on('taskFailed', ({ task }) => told.push(task));
+  events.on('taskRecovered', ({ task }) => told.push(`${task} again`));
   const store = {
     nodeName: 'node',
     fence: () => {},
@@ -91,7 +91,7 @@ describe('a delay that dies', () => {
     expect(await dies(1)).toBe('gone');
     expect([pauses.retries, told]).toEqual([
       [1, 2, 3],
-      ['bury', 'bury', 'bury', 'bury again'],
+      ['deadLetter', 'deadLetter', 'deadLetter', 'deadLetter again'],
     ]);
     script = ['down'];
     await dies(2);

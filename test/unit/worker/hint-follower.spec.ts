@@ -30,8 +30,8 @@ beforeEach(() => {
   gate = Promise.resolve();
   state = { isOpen: true, hasRoom: true, serves: ['a'], owns: true };
   events = new DelayEvents();
-  events.on('trouble', ({ during }) => told.push(`trouble: ${during}`));
-  events.on('recovered', ({ during }) => told.push(`recovered: ${during}`));
+  events.on('taskFailed', ({ task }) => told.push(`failed: ${task}`));
+  events.on('taskRecovered', ({ task }) => told.push(`recovered: ${task}`));
   const queue = {
     get isOpen() {
       return state.isOpen;
@@ -172,12 +172,12 @@ it('rows that cannot be looked at are tried again with the next hint, and what w
   rows = new Error('down');
   hear(wake(1, { groupNumber: 7 }));
   await pass(0);
-  expect(told).toEqual(['disturbed', 'trouble: look']);
+  expect(told).toEqual(['disturbed', 'failed: lookup']);
   rows = [];
   hear(wake(2, { groupNumber: 7 }));
   await pass(10);
   expect(looks).toEqual([[1], [2]]);
-  expect(told.at(-1)).toBe('recovered: look');
+  expect(told.at(-1)).toBe('recovered: lookup');
   told = [];
   hear(...Array.from({ length: 10_000 }, (_, id) => wake(10 + id, { groupNumber: 7 })));
   expect(told).toEqual(['disturbed']);

@@ -133,8 +133,8 @@ describe('a lease', () => {
 
 it('after a failure it is tried again in time, and told of', async () => {
   const told: string[] = [];
-  events.on('trouble', ({ during }) => told.push(during));
-  events.on('recovered', ({ during }) => told.push(`${during} again`));
+  events.on('taskFailed', ({ task }) => told.push(task));
+  events.on('taskRecovered', ({ task }) => told.push(`${task} again`));
   script = [() => Promise.reject(new Error('down')), (ids) => ids];
   claim(1);
   await pass(LEASE_MS * 2);

@@ -31,8 +31,8 @@ beforeEach(() => {
   lost = new LostClaims();
   const told = new DelayEvents();
   told.on('dead', ({ id, attempt }) => events.push(`dead ${id} ${attempt}`));
-  told.on('trouble', ({ during }) => events.push(during));
-  told.on('recovered', ({ during }) => events.push(`${during} again`));
+  told.on('taskFailed', ({ task }) => events.push(task));
+  told.on('taskRecovered', ({ task }) => events.push(`${task} again`));
   const store = {
     lookAt: async () => {
       if (isDown) throw new Error('down');
@@ -138,10 +138,10 @@ describe('what a claim did not get', () => {
   it('is looked at again when the look failed', async () => {
     isDown = true;
     expect(await lookAfter()).toEqual(['again 1']);
-    expect([pauses.get(1), events]).toEqual([[2_000], ['look']]);
+    expect([pauses.get(1), events]).toEqual([[2_000], ['lookup']]);
     isDown = false;
     await lookAfter();
-    expect(events).toEqual(['look', 'look again']);
+    expect(events).toEqual(['lookup', 'lookup again']);
   });
 
   it('and cannot be read is set aside, and locked until then', async () => {
@@ -185,10 +185,10 @@ describe('a row without an attempt left', () => {
   it('is left to the sweep while it cannot be made a dead letter', async () => {
     refused.add('dead');
     await lookAfter(row(1, { attempts: 3 }));
-    expect([events, done]).toEqual([['bury'], ['forget 1']]);
+    expect([events, done]).toEqual([['deadLetter'], ['forget 1']]);
     refused.clear();
     await lookAfter(row(1, { attempts: 3 }));
-    expect(events).toEqual(['bury', 'dead 1 3', 'bury again']);
+    expect(events).toEqual(['deadLetter', 'dead 1 3', 'deadLetter again']);
   });
 });
 
@@ -198,12 +198,12 @@ describe('rows that cannot be read', () => {
     const first = setAside.unreadable(1);
     await setAside.unreadable(2);
     await first;
-    expect([looks, events]).toEqual([[[1]], ['bury']]);
+    expect([looks, events]).toEqual([[[1]], ['deadLetter']]);
     refused.clear();
     await setAside.unreadable(3);
     expect([looks, events]).toEqual([
       [[1], [3]],
-      ['bury', 'bury again', 'dead 3 0'],
+      ['deadLetter', 'deadLetter again', 'dead 3 0'],
     ]);
   });
 

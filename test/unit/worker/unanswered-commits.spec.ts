@@ -23,8 +23,8 @@ beforeEach(() => {
   [unwritten, asked, answers, told] = [new InFlight(), [], [], []];
   [events, pauses.retries.length, pauses.locked.length] = [[], 0, 0];
   const all = new DelayEvents();
-  all.on('trouble', ({ during }) => events.push(during));
-  all.on('recovered', ({ during }) => events.push(`${during} again`));
+  all.on('taskFailed', ({ task }) => events.push(task));
+  all.on('taskRecovered', ({ task }) => events.push(`${task} again`));
   const query = async (_sql: string, parameters: unknown[]): Promise<never[]> => {
     asked.push(...parameters);
     const answer = answers.length > 0 ? answers.shift() : 'in progress';
@@ -63,12 +63,7 @@ describe('UnansweredCommits', () => {
       [1, 2],
       [1, 2],
     ]);
-    expect(events).toEqual([
-      'acknowledge',
-      'acknowledge again',
-      'acknowledge',
-      'acknowledge again',
-    ]);
+    expect(events).toEqual(['complete', 'complete again', 'complete', 'complete again']);
   });
 
   it('take a number that no transaction had yet for one that was not committed', async () => {
