@@ -111,6 +111,40 @@ describe('a plain handler with a transaction of its own making', () => {
     expect(end.event).toBe('lost');
   });
 
+  it.each([
+    ['refuses its last statement', `RAISE EXCEPTION 'full'`],
+    ['ends its session', 'PERFORM pg_terminate_backend(pg_backend_pid())'],
+  ])(
+    'whose list of writes fails after its own row, as the server %s, has moved nothing',
+    async (_, fails) => {
+      await acting.sql(`CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS
+        $$BEGIN ${fails}; RETURN new; END$$`);
+      await acting.sql(`CREATE TRIGGER fails BEFORE INSERT ON delay_queue.rerun
+        FOR EACH ROW EXECUTE FUNCTION fails()`);
+      const { delays } = acting;
+      await delays.schedule('test.a', { n: 1 }, { after: '1h', key: 'busy' });
+      await acting.sql(
+        `UPDATE delay_queue.delay SET leased_by = 'another', leased_until = wake_at`,
+      );
+      const { end, answer } = await acting.fire('plain', async () => {
+        const writing = delays.scheduleMany([
+          { name: NAMES.plain, payload: 'second', ...LATER },
+          { name: 'test.a', payload: { n: 2 }, after: 0, key: 'busy', running: 'rerun' },
+        ]);
+        const error: unknown = await writing.catch((thrown: unknown) => thrown);
+        await acting.sql(
+          `UPDATE delay_queue.delay SET epoch = epoch + 1, leased_by = 'another' WHERE key = $1`,
+          [KEY],
+        );
+        return error;
+      });
+      await acting.sql('DROP FUNCTION fails CASCADE');
+      expect(answer).toBeInstanceOf(Error);
+      expect(await found('plain')).toMatchObject({ payload: 'first' });
+      expect(end.event).toBe('lost');
+    },
+  );
+
   // The transaction that holds the row is its own, and would wait for this very call.
   it('that has moved its row there does not wait for it elsewhere: it hears `running`', async () => {
     const { delays, dataSource } = acting;

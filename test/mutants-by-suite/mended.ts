@@ -91,6 +91,22 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/own-key-transactions'],
   },
+  'believes-a-dead-session': {
+    about: 'takes a move for done whose session ended before its COMMIT',
+    patches: [
+      patch(
+        'transactions/commit-hooks.ts',
+        "if (end !== 'committed') rolledBack?.();",
+        "if (end === 'rolled back') rolledBack?.();",
+      ),
+    ],
+    tests: ['integration/own-key-transactions'],
+  },
+  'watches-no-own-session': {
+    about: 'does not hear of the end of a session that the library began a transaction on',
+    patches: [patch('transactions/commit-hooks.ts', 'SessionWatch.beginIfConnected(runner);', '')],
+    tests: ['integration/own-key-transactions'],
+  },
   'refuses-half': {
     about: 'refuses to move its own row on when the others of the list are written',
     patches: [

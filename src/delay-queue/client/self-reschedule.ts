@@ -23,7 +23,9 @@ export class SelfReschedules {
 
   /**
    * All or none. Rows that answer `running` because of the handler's own attempt move on in place.
-   * They come after all others: if one of those fails, they are untouched.
+   * They come after the others, and before the reruns, which only rows still running ask for. An
+   * error rolls the transaction back, and the attempts hold their rows as before.
+   * @param manager of the transaction
    * @throws DelayInvalidError as `schedule`; nothing was written then
    */
   async scheduleAll(

@@ -155,6 +155,8 @@ export class TransactionEnds implements EntitySubscriberInterface {
   #pendingOf(runner: QueryRunner): Pending {
     const known = this.#pending.get(runner);
     if (known !== undefined) return known;
+    // Without a watch, the end of the session would leave the pieces waiting.
+    SessionWatch.beginIfConnected(runner);
     const watch = SessionWatch.of(runner);
     const pending: Pending = { pieces: [], rollbacksBefore: watch?.rollbacks ?? 0, watch };
     this.#pending.set(runner, pending);
@@ -217,8 +219,8 @@ export class TransactionEnds implements EntitySubscriberInterface {
 function decide(piece: Omit<Piece, 'depth'>, { end, certain }: Ended): void {
   const { committed, rolledBack, over } = piece;
   over?.(end);
-  if (end === 'rolled back') rolledBack?.();
-  else committed?.(certain);
+  if (end !== 'rolled back') committed?.(certain);
+  if (end !== 'committed') rolledBack?.();
 }
 
 const bySource = new WeakMap<DataSource, TransactionEnds>();
@@ -252,7 +254,10 @@ export class AfterCommit {
     if (!isLeft) committed(SessionWatch.of(runner) !== undefined);
   }
 
-  /** Runs `rolledBack` if what the transaction does now is rolled back; never without one. */
+  /**
+   * Runs `rolledBack` if what the transaction does now is rolled back, or its session ends without
+   * a reported commit; never without a transaction.
+   */
   onRollback(manager: EntityManager | undefined, rolledBack: () => void): void {
     const runner = manager?.queryRunner;
     if (runner !== undefined) this.#ends.leave(runner, { rolledBack });

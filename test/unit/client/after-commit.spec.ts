@@ -138,11 +138,11 @@ describe('what is left in a transaction', () => {
     await runner.commit('ROLLBACK');
   });
 
-  it('may stand when nothing is known of its end', async () => {
+  it('may stand, or be undone, when nothing is known of its end', async () => {
     await runner.begin();
     leave('a');
     (runner.databaseConnection as { connection: EventEmitter }).connection.emit('end');
-    expect(told).toEqual(['a committed?']);
+    expect(told).toEqual(['a committed?', 'a rolled back']);
   });
 
   it('in plain SQL is known too, and its caller is told', async () => {
