@@ -1,16 +1,16 @@
 import type { Adapter } from './adapters/adapter.js';
-import type { Bench } from './bench.js';
-import { callingTable } from './calling-table.js';
 import {
   callOrder,
   carryOut,
   type Calling,
+  callingTable,
   measureCalls,
   WARM_UP,
   withProducer,
-} from './calling.js';
+} from './measure/calls.js';
+import { openSite } from './measure/site.js';
 import { figure, type Table } from './report/table.js';
-import { openSite } from './site.js';
+import type { Bench } from './run/scenario.js';
 
 type Cancel = 'cancel' | 'cancelInTransaction';
 

@@ -1,13 +1,51 @@
-import { shownAccounting } from './accounting.js';
+import {
+  type Adapter,
+  fillBeside,
+  type HandlerKind,
+  ITEMS,
+  type Running,
+} from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
-import { type Bench, interleaved } from './bench.js';
-import type { Adapter, HandlerKind, Running } from './adapters/adapter.js';
-import type { Settings, Workers } from './command-line.js';
-import { type Drain, measure, type Variant, WARM_UP, WARM_UPS } from './drain/measurement.js';
-import { type Cell, cellsOf, type Column, figure, rounds, type Table } from './report/table.js';
-import { statementSource } from './site.js';
+import { account, type Accounting, LOST_OR_TWICE } from './measure/accounting.js';
+import { openSite, statementSource } from './measure/site.js';
+import { awaitSettled } from './processes/await-settled.js';
+import { BenchProcess } from './processes/bench-process.js';
+import type { WorkerReport } from './processes/protocol.js';
+import { largest } from './report/statistics.js';
+import { type Column, figure, type Table } from './report/table.js';
+import type { Settings, Workers } from './run/command-line.js';
+import { type Bench, measured, tableOf, type Variant } from './run/scenario.js';
+import { withClient } from './server/bench-server.js';
 
-type Result = { variant: Variant; measurements: Drain[] };
+interface DrainOf extends Variant {
+  adapter: Adapter;
+  workers: Workers;
+  running: Running;
+  processes: number;
+  /** Delays of the far future beside those that are due. */
+  backlog: number;
+}
+
+interface Drain {
+  perSecond: number;
+  /** Once all processes are at work. */
+  onceWarmPerSecond: number;
+  longestPauseMs: number;
+  workerMicros: number;
+  serverMicros: number;
+  statements: number;
+  walBytes: number;
+  accounting: Accounting;
+}
+
+/** Delays of each process before the measured ones: a worker that has run for a while is compiled. */
+const WARM_UP = 5_000;
+
+/**
+ * So often, each time in an application of its own. What V8 compiled for the objects of the first one it
+ * throws away at the second (`--trace-deopt`: wrong map); by then the code is good for any.
+ */
+const WARM_UPS = 3;
 
 const COLUMNS: readonly Column<Drain>[] = [
   { title: 'delays/s', of: (drain) => drain.perSecond },
@@ -22,47 +60,48 @@ const COLUMNS: readonly Column<Drain>[] = [
 /** A backlog of due delays, emptied by handlers that do next to nothing: the cost of the queue itself. */
 export async function run(bench: Bench): Promise<Table[]> {
   const { settings } = bench;
-  const results = await interleaved(
-    bench,
-    variantsOf(bench),
-    (variant) => measure(bench, variant),
-    (drain) =>
-      `${figure(drain.perSecond)}/s, longest pause ${figure(drain.longestPauseMs)} ms, lost / twice ${shownAccounting([drain.accounting])}`,
-  );
   const source = await statementSource(bench);
+  const comparison = {
+    variants: variantsOf(bench),
+    measure: (variant: DrainOf) => measure(bench, variant),
+    labels: {
+      system: ({ adapter }: DrainOf) => adapter.name,
+      handler: ({ running }: DrainOf) => running.handler,
+      concurrency: shownConcurrency,
+      processes: ({ processes }: DrainOf) => String(processes),
+      beside: ({ backlog }: DrainOf) => figure(backlog),
+    },
+    columns: COLUMNS,
+    ratios: [{ title: 'ratio', of: ({ perSecond }: Drain) => perSecond, isTo: isOwn }],
+    sums: LOST_OR_TWICE,
+  };
+  const results = await measured(bench, { name: 'drain', title: '', notes: [], ...comparison });
   return settings.workers.map((workers) => {
     const { name, title, notes } = TOLD[workers];
     const shown = results.filter(({ variant }) => variant.workers === workers);
-    return {
-      name,
-      title: `Drain of ${figure(settings.count)} ${title}`,
-      notes: [
-        ...notes,
-        '"once warm": the pace at which handlers began between four and nine tenths of the delays',
-        'plain: a handler that does nothing; async: the same as an async function; update: it changes a row of the ' +
-          'caller, ours in the transaction of the attempt, the others on a connection beside it',
-        'concurrency per process; the other systems have their settings from their documentation',
-        source,
-        'WAL with the full pages that follow a checkpoint, which each round begins with',
-        '"ratio": to the own drain of the same round without delays of the far future',
-        ...new Set(shown.map(({ variant }) => variant.adapter.settings)),
-      ],
-      columns: [
-        'system',
-        'handler',
-        'concurrency',
-        'processes',
-        'beside',
-        ...COLUMNS.map((column) => column.title),
-        'ratio',
-        'lost / twice',
-      ],
-      rows: shown.map((result) => row(result, ownOf(result, shown))),
-    };
+    return tableOf(
+      {
+        ...comparison,
+        name,
+        title: `Drain of ${figure(settings.count)} ${title}`,
+        notes: [
+          ...notes,
+          '"once warm": the pace at which handlers began between four and nine tenths of the delays',
+          'plain: a handler that does nothing; async: the same as an async function; update: it changes a row of the ' +
+            'caller, ours in the transaction of the attempt, the others on a connection beside it',
+          'concurrency per process; the other systems have their settings from their documentation',
+          source,
+          'WAL with the full pages that follow a checkpoint, which each round begins with',
+          '"ratio": to the own drain of the same round without delays of the far future',
+          ...new Set(shown.map(({ variant }) => variant.adapter.settings)),
+        ],
+      },
+      shown,
+    );
   });
 }
 
-const shownConcurrency = ({ adapter, running }: Variant): string =>
+const shownConcurrency = ({ adapter, running }: DrainOf): string =>
   adapter.takesConcurrency ? figureOr(running.concurrency, 'default') : 'its own';
 
 const figureOr = (value: number | undefined, otherwise: string): string =>
@@ -95,7 +134,7 @@ const TOLD: Readonly<Record<Workers, { name: string; title: string; notes: reado
   },
 };
 
-function variantsOf({ settings }: Bench): Variant[] {
+function variantsOf({ settings }: Bench): DrainOf[] {
   const backlogs = settings.backlog === 0 ? [0] : [0, settings.backlog];
   return settings.workers.flatMap((workers) =>
     adaptersLike(settings.systems).flatMap((adapter) =>
@@ -103,7 +142,7 @@ function variantsOf({ settings }: Bench): Variant[] {
         settings.processes.flatMap((processes) =>
           backlogs.map((backlog) => ({
             title:
-              `drain · ${adapter.name} · ${running.handler}` +
+              `${adapter.name} · ${running.handler}` +
               (running.concurrency === undefined ? '' : ` · ${running.concurrency} at a time`) +
               ` · ${processes} ${workers} process${processes > 1 ? 'es' : ''}` +
               (backlog === 0 ? '' : ` · beside ${figure(backlog)}`),
@@ -119,7 +158,7 @@ function variantsOf({ settings }: Bench): Variant[] {
   );
 }
 
-/** Of whom nothing is said: its handler does nothing, in whatever way that system calls it. */
+/** Where an adapter names none: the handler does nothing, in whatever way that system calls it. */
 const NOTHING: readonly HandlerKind[] = ['plain', 'async'];
 
 /** Each handler that the system can be given, at each concurrency where it lets one choose. */
@@ -132,28 +171,129 @@ const runningsOf = (adapter: Adapter, { handlers, concurrency }: Settings): Runn
         : [{ handler }],
     );
 
-/** The same without anything beside it, among those of its table. */
-const ownOf = ({ variant }: Result, results: readonly Result[]): Result | undefined =>
-  results.find(
-    (each) =>
-      each.variant.adapter === variant.adapter &&
-      each.variant.running === variant.running &&
-      each.variant.processes === variant.processes &&
-      each.variant.backlog === 0,
-  );
+/** The same without anything beside it. */
+const isOwn = (variant: DrainOf, other: DrainOf): boolean =>
+  variant.backlog > 0 &&
+  other.adapter === variant.adapter &&
+  other.workers === variant.workers &&
+  other.running === variant.running &&
+  other.processes === variant.processes &&
+  other.backlog === 0;
 
-function row({ variant, measurements }: Result, own: Result | undefined): Cell[] {
-  const ratios = measurements.map(
-    (drain, round) => drain.perSecond / (own?.measurements[round]?.perSecond ?? Number.NaN),
+/** One drain, with everything that comes before and after it. */
+async function measure(bench: Bench, variant: DrainOf): Promise<Drain> {
+  const { adapter, running, processes, backlog } = variant;
+  const { count } = bench.settings;
+  const site = await openSite(
+    bench,
+    adapter,
+    `drain ${adapter.name} ${backlog}`,
+    (url) => prepare(adapter, url, { backlog, count }),
+    { countStatements: true },
   );
-  return [
-    variant.adapter.name,
-    variant.running.handler,
-    shownConcurrency(variant),
-    String(variant.processes),
-    figure(variant.backlog),
-    ...cellsOf(COLUMNS, measurements),
-    variant.backlog === 0 ? '–' : rounds(ratios, 2),
-    shownAccounting(measurements.map((drain) => drain.accounting)),
-  ];
+  const workers = await Promise.all(
+    Array.from({ length: processes }, () =>
+      BenchProcess.open({
+        role: 'worker',
+        system: adapter.name,
+        url: site.url,
+        count,
+        running,
+      }),
+    ),
+  );
+  const isStanding = variant.workers === 'standing';
+  const warmUps = variant.workers === 'cold' ? 0 : WARM_UPS;
+  for (let time = 1; time <= warmUps; time += 1) {
+    await warmUp(adapter, site.url, workers, count + (time - 1) * WARM_UP * processes);
+    const staysUp = isStanding && time === warmUps;
+    await Promise.all(
+      workers.map((worker) =>
+        staysUp
+          ? worker.ask({ type: 'forget' }, 'forgotten')
+          : worker.ask({ type: 'reopen' }, 'reopened'),
+      ),
+    );
+  }
+  await adapter.fill(site.url, { first: 0, count, ...(isStanding ? AHEAD : OVERDUE) });
+  await settle(bench, site.url);
+  await site.begin();
+  const startedAtNs = process.hrtime.bigint();
+  if (!isStanding) for (const worker of workers) worker.send({ type: 'start' });
+  const reports = await awaitSettled(workers, count);
+  const done = await site.done();
+  await Promise.all(workers.map((worker) => worker.stop()));
+  const accounting = account(reports, count, (await adapter.left(site.url)) - backlog);
+  await site.drop();
+
+  const startsAtNs = inOrder(reports.map((report) => report.firstHandledAtNs));
+  const beganAtNs = isStanding ? startsAtNs.find((atNs) => atNs > 0n) : startedAtNs;
+  const endedAtNs = inOrder(reports.map((report) => report.lastSettledAtNs)).at(-1);
+  const workerCpuSeconds = reports.reduce((total, report) => total + report.cpuSeconds, 0);
+  return {
+    perSecond: (count - accounting.lost) / secondsBetween(beganAtNs, endedAtNs),
+    onceWarmPerSecond: onceWarmPerSecond(reports),
+    longestPauseMs: largest(reports.map((report) => report.longestPauseMs)),
+    workerMicros: (workerCpuSeconds * 1e6) / count,
+    serverMicros: (done.cpuSeconds * 1e6) / count,
+    statements: done.statements / count,
+    walBytes: done.walBytes / count,
+    accounting,
+  };
+}
+
+const inOrder = (instantsNs: readonly bigint[]): bigint[] =>
+  instantsNs.toSorted((a, b) => (a < b ? -1 : 1));
+
+/** NaN when no handler ever started. */
+const secondsBetween = (fromNs: bigint | undefined, toNs: bigint | undefined): number =>
+  fromNs === undefined || toNs === undefined ? Number.NaN : Number(toNs - fromNs) / 1e9;
+
+/** From the starts of all handlers, wherever they ran, on the database's clock. */
+function onceWarmPerSecond(reports: readonly WorkerReport[]): number {
+  const startsMs = reports
+    .flatMap(({ dueMs, latenessMs }) => [...dueMs].map((due, n) => due + (latenessMs[n] ?? 0)))
+    .toSorted((a, b) => a - b);
+  const from = Math.floor(startsMs.length * 0.4);
+  const to = Math.floor(startsMs.length * 0.9);
+  const [fromMs = Number.NaN, toMs = Number.NaN] = [startsMs[from], startsMs[to]];
+  return (to - from) / ((toMs - fromMs) / 1_000);
+}
+
+const OVERDUE = { dueFromMs: -60_000, dueToMs: -1_000 };
+
+/** By then every node of ours has read ahead once more: it does so every 10 s. */
+const AHEAD = { dueFromMs: 15_000, dueToMs: 15_000 };
+
+async function prepare(
+  adapter: Adapter,
+  url: string,
+  { backlog, count }: { backlog: number; count: number },
+): Promise<void> {
+  await adapter.prepare(url);
+  await withClient(url, async (client) => {
+    await client.query(ITEMS.create);
+    // The handlers of the warm-up find none of theirs, and change nothing.
+    await client.query(ITEMS.fill, [count]);
+  });
+  await fillBeside(adapter, url, backlog);
+}
+
+/** As after a while: the rows of the warm-up are gone for good, and the planner knows the others. */
+async function settle(bench: Bench, url: string): Promise<void> {
+  await withClient(url, (client) => client.query('VACUUM (ANALYZE)'));
+  await (await bench.server()).client.query('CHECKPOINT');
+}
+
+/** @param first number of the first delay that is not measured */
+async function warmUp(
+  adapter: Adapter,
+  url: string,
+  workers: readonly BenchProcess[],
+  first: number,
+): Promise<void> {
+  const count = WARM_UP * workers.length;
+  await adapter.fill(url, { first, count, ...OVERDUE });
+  for (const worker of workers) worker.send({ type: 'start' });
+  await awaitSettled(workers, count);
 }

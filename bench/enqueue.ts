@@ -1,21 +1,21 @@
 import type { Adapter } from './adapters/adapter.js';
-import type { Bench } from './bench.js';
-import { callingTable } from './calling-table.js';
 import {
   callOrder,
   carryOut,
   type Calling,
+  callingTable,
   measureCalls,
   WARM_UP,
   withProducer,
-} from './calling.js';
+} from './measure/calls.js';
+import { openSite } from './measure/site.js';
 import type { CallOrder } from './processes/protocol.js';
 import { figure, type Table } from './report/table.js';
-import { openSite } from './site.js';
+import type { Bench } from './run/scenario.js';
 
 /** Scheduling as fast as the answers come, from one process: one by one, and many by one call. */
 export async function run(bench: Bench): Promise<Table[]> {
-  const { calls, bulkCount, bulkSizes, inFlight } = bench.settings;
+  const { calls, bulkCount, bulk, inFlight } = bench.settings;
   const table = await callingTable(bench, {
     name: 'enqueue',
     title: 'Enqueue, from one process',
@@ -23,10 +23,10 @@ export async function run(bench: Bench): Promise<Table[]> {
       `one by one: ${figure(calls)} delays, ${inFlight} calls in flight, each awaits its commit`,
       `in bulk: ${figure(bulkCount)} delays, one call at a time, each awaits its commit`,
       'each delay with a business key where the system has one, due tomorrow, no worker running',
-      '"wrong": delays that are not in the table or queue afterwards, or that nobody scheduled',
+      '"wrong": delays that are not in the table or queue afterwards, or that were never scheduled',
     ],
     column: 'a call',
-    ways: [1, ...bulkSizes],
+    ways: [1, ...bulk],
     shown: shownSize,
     measure: (adapter, size) => measure(bench, adapter, size),
   });

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Delay, OnDelay } from 'nestjs-delay-queue';
 import { compile, OURS, prepare } from './adapters/ours.js';
-import { type Bench, interleaved } from './bench.js';
-import { cellsOf, type Column, figure, type Table } from './report/table.js';
+import { openSite } from './measure/site.js';
+import { type Column, figure, type Table } from './report/table.js';
 import { type Percentiles, percentilesOf } from './report/statistics.js';
+import { type Bench, compare, type Variant } from './run/scenario.js';
 import { connect } from './server/bench-server.js';
-import { openSite } from './site.js';
 
 /** One tenant's sale, due in one moment, and the delays of another tenant that fall due in the seconds after it. */
 const BIG = 100_000;
@@ -17,8 +17,7 @@ const DUE_IN_MS = 8_000;
 /** What a handler takes that asks a provider. */
 const HANDLER_TAKES_MS = 2;
 
-interface Variant {
-  title: string;
+interface GroupsOf extends Variant {
   /** Whether the two tenants are groups. */
   grouped: boolean;
 }
@@ -38,31 +37,23 @@ const FILL = `
 
 /** How late the small tenant's delays are beside the crowd of another one, with and without groups. */
 export async function run(bench: Bench): Promise<Table[]> {
-  const variants: Variant[] = [
+  const variants: GroupsOf[] = [
     { title: 'without groups', grouped: false },
     { title: 'each tenant a group', grouped: true },
   ];
-  const results = await interleaved(
-    bench,
+  const table = await compare(bench, {
+    name: 'groups',
+    title: `Lateness of ${SMALL} delays beside ${figure(BIG)} of another tenant`,
+    notes: [
+      `the ${figure(BIG)} are due in one moment, the others within ${SMALL_WITHIN_MS / 1_000} s from then on`,
+      `one process, an async handler that takes ${HANDLER_TAKES_MS} ms, concurrency 100, history on`,
+    ],
     variants,
-    ({ grouped }) => measure(bench, grouped),
-    ({ p50Ms, p99Ms }) => `p50 ${figure(p50Ms, 1)} ms, p99 ${figure(p99Ms, 1)} ms`,
-  );
-  return [
-    {
-      name: 'groups',
-      title: `Lateness of ${SMALL} delays beside ${figure(BIG)} of another tenant`,
-      notes: [
-        `the ${figure(BIG)} are due in one moment, the others within ${SMALL_WITHIN_MS / 1_000} s from then on`,
-        `one process, an async handler that takes ${HANDLER_TAKES_MS} ms, concurrency 100, history on`,
-      ],
-      columns: ['', ...COLUMNS.map(({ title }) => title)],
-      rows: results.map(({ variant, measurements }) => [
-        variant.title,
-        ...cellsOf(COLUMNS, measurements),
-      ]),
-    },
-  ];
+    measure: ({ grouped }) => measure(bench, grouped),
+    labels: { '': ({ title }) => title },
+    columns: COLUMNS,
+  });
+  return [table];
 }
 
 async function measure(bench: Bench, grouped: boolean): Promise<Percentiles> {

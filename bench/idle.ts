@@ -1,13 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Adapter, fillBeside } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
-import { type Bench, interleaved } from './bench.js';
+import { openSite, statementSource } from './measure/site.js';
 import { BenchProcess } from './processes/bench-process.js';
-import { cellsOf, type Column, figure, type Table } from './report/table.js';
-import { openSite, statementSource } from './site.js';
+import { type Column, figure, type Table } from './report/table.js';
+import { type Bench, compare, type Variant } from './run/scenario.js';
 
-interface Variant {
-  title: string;
+interface IdleOf extends Variant {
   adapter: Adapter;
   pending: number;
 }
@@ -32,39 +31,28 @@ export async function run(bench: Bench): Promise<Table[]> {
   const { settings } = bench;
   const variants = settings.idlePending.flatMap((pending) =>
     adaptersLike(settings.systems).map((adapter) => ({
-      title: `idle · ${adapter.name} · ${figure(pending)} pending`,
+      title: `${adapter.name} · ${figure(pending)} pending`,
       adapter,
       pending,
     })),
   );
-  const results = await interleaved(
-    bench,
+  const table = await compare(bench, {
+    name: 'idle',
+    title: `Idle for ${settings.idleSeconds} s`,
+    notes: [
+      `one process, all due tomorrow or later; ${await statementSource(bench)}`,
+      "server CPU with the server's own background work",
+      ...new Set(variants.map(({ adapter }) => adapter.settings)),
+    ],
     variants,
-    (variant) => measure(bench, variant),
-    (idle) =>
-      `${figure(idle.statementsPerSecond, 2)} statements/s, ` +
-      `server CPU ${figure(idle.serverCpuSeconds, 2)} s`,
-  );
-  return [
-    {
-      name: 'idle',
-      title: `Idle for ${settings.idleSeconds} s`,
-      notes: [
-        `one process, all due tomorrow or later; ${await statementSource(bench)}`,
-        "server CPU with the server's own background work",
-        ...new Set(variants.map(({ adapter }) => adapter.settings)),
-      ],
-      columns: ['system', 'pending', ...COLUMNS.map(({ title }) => title)],
-      rows: results.map(({ variant, measurements }) => [
-        variant.adapter.name,
-        figure(variant.pending),
-        ...cellsOf(COLUMNS, measurements),
-      ]),
-    },
-  ];
+    measure: (variant) => measure(bench, variant),
+    labels: { system: ({ adapter }) => adapter.name, pending: ({ pending }) => figure(pending) },
+    columns: COLUMNS,
+  });
+  return [table];
 }
 
-async function measure(bench: Bench, { adapter, pending }: Variant): Promise<Idle> {
+async function measure(bench: Bench, { adapter, pending }: IdleOf): Promise<Idle> {
   const { idleSeconds, concurrency: chosen } = bench.settings;
   const concurrency = chosen.at(-1);
   const site = await openSite(

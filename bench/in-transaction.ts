@@ -2,10 +2,10 @@ import { DelayService } from 'nestjs-delay-queue';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Adapter } from './adapters/adapter.js';
 import { compile, OURS, OURS_WITHOUT_HISTORY } from './adapters/ours.js';
-import { type Bench, interleaved } from './bench.js';
-import { cellsOf, type Column, figure, type Table } from './report/table.js';
-import { connect } from './server/bench-server.js';
-import { openSite, statementSource } from './site.js';
+import { openSite, statementSource } from './measure/site.js';
+import { type Column, figure, type Table } from './report/table.js';
+import { type Bench, compare, type Variant } from './run/scenario.js';
+import { withClient } from './server/bench-server.js';
 
 /** Delays that wait beside those of the measurement. */
 const BESIDE = 100_000;
@@ -30,8 +30,7 @@ const COLUMNS: readonly Column<Cost>[] = [
 
 type One = (manager: EntityManager, n: number) => Promise<unknown>;
 
-interface Variant {
-  title: string;
+interface CallOf extends Variant {
   history: boolean;
   call: (delays: DelayService) => One;
 }
@@ -58,7 +57,7 @@ INSERT INTO bare.history (id, epoch, name, key, due_at, created_at, ended_at, st
 SELECT id, epoch, name, key, due_at, created_at, clock_timestamp(), 'cancelled', attempts FROM gone
 RETURNING id`;
 
-const VARIANTS: readonly Variant[] = [
+const VARIANTS: readonly CallOf[] = [
   {
     title: 'a bare INSERT',
     history: false,
@@ -77,37 +76,24 @@ const VARIANTS: readonly Variant[] = [
 
 /** What a call in the caller's transaction costs the server, beside the bare statement. */
 export async function run(bench: Bench): Promise<Table[]> {
-  const results = await interleaved(
-    bench,
-    VARIANTS.map((variant) => ({
-      ...variant,
-      title: `in-transaction · ${variant.title}`,
-      short: variant.title,
-    })),
-    (variant) => measure(bench, variant),
-    ({ serverMicros, statements }) =>
-      `server ${figure(serverMicros)} µs, ${figure(statements, 2)} statements each`,
-  );
-  return [
-    {
-      name: 'in-transaction',
-      title: "One delay in the caller's transaction",
-      notes: [
-        `${figure(COUNT)} calls, ${PER_TRANSACTION} in a transaction, one after the other, beside ${figure(BESIDE)} delays`,
-        'bare: one statement through the same manager, on a table with the same columns and indexes',
-        'with what BEGIN and COMMIT cost, a fiftieth for each call',
-        await statementSource(bench),
-      ],
-      columns: ['what', ...COLUMNS.map(({ title }) => title)],
-      rows: results.map(({ variant, measurements }) => [
-        variant.short,
-        ...cellsOf(COLUMNS, measurements),
-      ]),
-    },
-  ];
+  const table = await compare(bench, {
+    name: 'in-transaction',
+    title: "One delay in the caller's transaction",
+    notes: [
+      `${figure(COUNT)} calls, ${PER_TRANSACTION} in a transaction, one after the other, beside ${figure(BESIDE)} delays`,
+      'bare: one statement through the same manager, on a table with the same columns and indexes',
+      'with what BEGIN and COMMIT cost, a fiftieth for each call',
+      await statementSource(bench),
+    ],
+    variants: VARIANTS,
+    measure: (variant) => measure(bench, variant),
+    labels: { what: ({ title }) => title },
+    columns: COLUMNS,
+  });
+  return [table];
 }
 
-async function measure(bench: Bench, { history, call }: Variant): Promise<Cost> {
+async function measure(bench: Bench, { history, call }: CallOf): Promise<Cost> {
   const adapter = history ? OURS : OURS_WITHOUT_HISTORY;
   // Counting costs each statement a little: those that are counted are not those that are measured.
   const { serverMicros } = await costOf(bench, adapter, { history, call }, false);
@@ -118,7 +104,7 @@ async function measure(bench: Bench, { history, call }: Variant): Promise<Cost> 
 async function costOf(
   bench: Bench,
   adapter: Adapter,
-  { history, call }: Pick<Variant, 'history' | 'call'>,
+  { history, call }: Pick<CallOf, 'history' | 'call'>,
   countStatements: boolean,
 ): Promise<Cost> {
   const site = await openSite(bench, adapter, `in-transaction ${history}`, build, {
@@ -148,21 +134,21 @@ async function costOf(
 /** The same rows twice: for the queue, and in a schema for bare statements. */
 async function build(url: string): Promise<void> {
   await OURS.prepare(url);
-  const client = await connect(url);
-  await client.query(
-    `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
+  await withClient(url, async (client) => {
+    await client.query(
+      `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
      SELECT $1, 'k-' || n, jsonb_build_object('n', n), at, at, now()
      FROM generate_series(0, $2::int - 1) AS n,
           LATERAL (SELECT now() + interval '2 days' + n * interval '1 second') AS due(at)`,
-    [NAME, BESIDE],
-  );
-  await client.query(
-    `CREATE SCHEMA bare;
+      [NAME, BESIDE],
+    );
+    await client.query(
+      `CREATE SCHEMA bare;
      CREATE TABLE bare.delay (LIKE delay_queue.delay INCLUDING ALL);
      CREATE TABLE bare.history (LIKE delay_queue.history INCLUDING ALL);
      INSERT INTO bare.delay OVERRIDING SYSTEM VALUE SELECT * FROM delay_queue.delay;
      SELECT setval(pg_get_serial_sequence('bare.delay', 'id'), max(id)) FROM bare.delay`,
-  );
-  await client.query('VACUUM ANALYZE');
-  await client.end();
+    );
+    await client.query('VACUUM ANALYZE');
+  });
 }

@@ -1,16 +1,17 @@
-import { account, shownAccounting, type Accounting } from './accounting.js';
 import { type Adapter, fillBeside } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
-import { type Bench, interleaved } from './bench.js';
+import { account, type Accounting, LOST_OR_TWICE } from './measure/accounting.js';
+import { openSite } from './measure/site.js';
 import { awaitSettled } from './processes/await-settled.js';
 import { BenchProcess } from './processes/bench-process.js';
 import type { WorkerReport } from './processes/protocol.js';
 import { type Percentiles, percentilesOf } from './report/statistics.js';
-import { type Cell, cellsOf, type Column, figure, type Table } from './report/table.js';
-import { openSite } from './site.js';
+import { type Column, figure, type Table } from './report/table.js';
+import { type Bench, compare, type Variant } from './run/scenario.js';
 
-interface Variant {
-  title: string;
+const SECONDS = 10;
+
+interface LatenessOf extends Variant {
   adapter: Adapter;
   ratePerSecond: number;
   pending: number;
@@ -45,65 +46,46 @@ const COLUMNS: readonly Column<Lateness>[] = [
 /** Handler start minus due, for delays that another process schedules 1 to 3 s ahead. */
 export async function run(bench: Bench): Promise<Table[]> {
   const { settings } = bench;
+  const { seconds = SECONDS } = settings;
   const variants = settings.pending.flatMap((pending) =>
-    settings.ratesPerSecond.flatMap((ratePerSecond) =>
+    settings.rates.flatMap((ratePerSecond) =>
       adaptersLike(settings.systems).map((adapter) => ({
-        title: `lateness · ${adapter.name} · ${ratePerSecond}/s beside ${figure(pending)}`,
+        title: `${adapter.name} · ${ratePerSecond}/s beside ${figure(pending)}`,
         adapter,
         ratePerSecond,
         pending,
       })),
     ),
   );
-  const results = await interleaved(
-    bench,
+  const table = await compare(bench, {
+    name: 'lateness',
+    title: `Lateness in ms, scheduled from another process for ${seconds} s`,
+    notes: [
+      "handler start minus due on the database's clock, taken by the bench in the same way for all",
+      '"after": due when scheduling had stopped, so that no insert wakes a worker',
+      '"early": starts before due by more than the uncertainty of the comparison of clocks',
+      '"pace": time to schedule over time intended; "own": what the system says differs by up to',
+      ...new Set(variants.map(({ adapter }) => adapter.settings)),
+    ],
     variants,
-    (variant) => measure(bench, variant),
-    (lateness) =>
-      `p50 ${figure(lateness.while.p50Ms, 1)} p99 ${figure(lateness.while.p99Ms, 1)} ms, ` +
-      `afterwards p99 ${figure(lateness.after.p99Ms, 1)} ms, early ${lateness.early}, ` +
-      `lost / twice ${shownAccounting([lateness.accounting])}`,
-  );
-  return [
-    {
-      name: 'lateness',
-      title: `Lateness in ms, scheduled from another process for ${settings.seconds} s`,
-      notes: [
-        "handler start minus due on the database's clock, taken by the bench in the same way for all",
-        '"after": due when scheduling had stopped, so that no insert wakes anybody',
-        '"early": starts before due by more than the uncertainty of the comparison of clocks',
-        '"pace": time to schedule over time intended; "own": what the system says differs by up to',
-        ...new Set(variants.map(({ adapter }) => adapter.settings)),
-      ],
-      columns: [
-        'system',
-        'rate/s',
-        'beside',
-        ...COLUMNS.map(({ title }) => title),
-        'early',
-        'lost / twice',
-      ],
-      rows: results.map(({ variant, measurements }) => row(variant, measurements)),
+    measure: (variant) => measure(bench, variant, seconds),
+    labels: {
+      system: ({ adapter }) => adapter.name,
+      'rate/s': ({ ratePerSecond }) => figure(ratePerSecond),
+      beside: ({ pending }) => figure(pending),
     },
-  ];
+    columns: COLUMNS,
+    sums: {
+      early: (all) => figure(all.reduce((total, { early }) => total + early, 0)),
+      ...LOST_OR_TWICE,
+    },
+  });
+  return [table];
 }
 
-function row(variant: Variant, measurements: readonly Lateness[]): Cell[] {
-  const early = measurements.reduce((total, lateness) => total + lateness.early, 0);
-  return [
-    variant.adapter.name,
-    figure(variant.ratePerSecond),
-    figure(variant.pending),
-    ...cellsOf(COLUMNS, measurements),
-    figure(early),
-    shownAccounting(measurements.map((lateness) => lateness.accounting)),
-  ];
-}
-
-async function measure(bench: Bench, variant: Variant): Promise<Lateness> {
+async function measure(bench: Bench, variant: LatenessOf, seconds: number): Promise<Lateness> {
   const { adapter, ratePerSecond, pending } = variant;
-  const { seconds, concurrency: chosen } = bench.settings;
-  const concurrency = chosen.at(-1);
+  const concurrency = bench.settings.concurrency.at(-1);
   const running = { handler: 'plain', concurrency } as const;
   const count = ratePerSecond * seconds;
   const site = await openSite(bench, adapter, `beside ${adapter.name} ${pending}`, async (url) => {

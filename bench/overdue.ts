@@ -1,14 +1,13 @@
-import { account, shownAccounting, type Accounting } from './accounting.js';
 import { type Adapter, fillBeside } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
-import { type Bench, interleaved } from './bench.js';
+import { account, type Accounting, LOST_OR_TWICE } from './measure/accounting.js';
+import { openSite } from './measure/site.js';
 import { awaitSettled } from './processes/await-settled.js';
 import { BenchProcess } from './processes/bench-process.js';
-import { cellsOf, type Column, figure, type Table } from './report/table.js';
-import { openSite } from './site.js';
+import { type Column, figure, type Table } from './report/table.js';
+import { type Bench, compare, type Variant } from './run/scenario.js';
 
-interface Variant {
-  title: string;
+interface OverdueOf extends Variant {
   adapter: Adapter;
   pending: number;
 }
@@ -23,7 +22,7 @@ interface Overdue {
   accounting: Accounting;
 }
 
-/** All of them due in the hour before: nobody was there to run them. */
+/** All of them due in the hour before, when no node was up. */
 const DUE_FROM_MS = -3_600_000;
 const DUE_TO_MS = -1_000;
 
@@ -42,45 +41,32 @@ export async function run(bench: Bench): Promise<Table[]> {
   const { settings } = bench;
   const variants = settings.pending.flatMap((pending) =>
     adaptersLike(settings.systems).map((adapter) => ({
-      title: `overdue · ${adapter.name} beside ${figure(pending)}`,
+      title: `${adapter.name} beside ${figure(pending)}`,
       adapter,
       pending,
     })),
   );
-  const results = await interleaved(
-    bench,
+  const table = await compare(bench, {
+    name: 'overdue',
+    title: `Start of one node with ${figure(settings.overdue)} overdue`,
+    notes: [
+      `the handler does nothing; concurrency ${settings.concurrency.at(-1) ?? 'as it comes'} (ours)`,
+      'times from the start of the worker, connected and compiled',
+      '"longest block": what the event loop of the worker was kept from doing anything else',
+      '"MiB": resident memory of the worker process, Node and compiled sources included',
+      '"beside": delays that are due in one to thirty days',
+      ...new Set(variants.map(({ adapter }) => adapter.settings)),
+    ],
     variants,
-    (variant) => measure(bench, variant),
-    (overdue) =>
-      `first after ${figure(overdue.firstMs)} ms, last after ${figure(overdue.lastMs)} ms, ` +
-      `longest block ${figure(overdue.longestBlockMs, 1)} ms, ` +
-      `at most ${figure(overdue.memoryMostMiB)} MiB, ` +
-      `lost / twice ${shownAccounting([overdue.accounting])}`,
-  );
-  return [
-    {
-      name: 'overdue',
-      title: `Start of one node with ${figure(settings.overdue)} overdue`,
-      notes: [
-        `the handler does nothing; concurrency ${settings.concurrency.at(-1) ?? 'as it comes'} (ours)`,
-        'times from the start of the worker, connected and compiled',
-        '"longest block": what the event loop of the worker was kept from doing anything else',
-        '"MiB": resident memory of the worker process, Node and compiled sources included',
-        '"beside": delays that are due in one to thirty days',
-        ...new Set(variants.map(({ adapter }) => adapter.settings)),
-      ],
-      columns: ['system', 'beside', ...COLUMNS.map(({ title }) => title), 'lost / twice'],
-      rows: results.map(({ variant, measurements }) => [
-        variant.adapter.name,
-        figure(variant.pending),
-        ...cellsOf(COLUMNS, measurements),
-        shownAccounting(measurements.map(({ accounting }) => accounting)),
-      ]),
-    },
-  ];
+    measure: (variant) => measure(bench, variant),
+    labels: { system: ({ adapter }) => adapter.name, beside: ({ pending }) => figure(pending) },
+    columns: COLUMNS,
+    sums: LOST_OR_TWICE,
+  });
+  return [table];
 }
 
-async function measure(bench: Bench, { adapter, pending }: Variant): Promise<Overdue> {
+async function measure(bench: Bench, { adapter, pending }: OverdueOf): Promise<Overdue> {
   const { overdue: count, concurrency: chosen } = bench.settings;
   const concurrency = chosen.at(-1);
   const site = await openSite(bench, adapter, `overdue ${adapter.name} ${pending}`, async (url) => {

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { OnDelay, type OnDelayOptions } from 'nestjs-delay-queue';
 import { compile, OURS, prepare } from './adapters/ours.js';
-import { type Bench, interleaved } from './bench.js';
-import { cellsOf, type Column, figure, type Table } from './report/table.js';
+import { openSite } from './measure/site.js';
+import { type Column, figure, type Table } from './report/table.js';
+import { type Bench, compare, type Variant } from './run/scenario.js';
 import { connect } from './server/bench-server.js';
-import { openSite } from './site.js';
+import { cpuSecondsOf, ownCpuTime } from './server/process-cpu.js';
 import { besideWaiting } from './tenants/waiting.js';
 
-interface Variant {
-  title: string;
+interface TenantsOf extends Variant {
   tenants: number;
   /** Overdue delays of a tenant. */
   each: number;
@@ -26,9 +26,10 @@ interface Tenants {
   processors: number;
 }
 
-const SECONDS = 20;
+/** To build its database, and to stop. */
+const SETUP_SECONDS = 5;
 
-const VARIANTS: readonly Variant[] = [
+const VARIANTS: readonly TenantsOf[] = [
   {
     title: '2,000 tenants, one at a time, 2 ms',
     tenants: 2_000,
@@ -74,32 +75,28 @@ const FILL = `
 
 /** A backlog of many tenants, each with a limit of its own: how much of what the limits let through (`allowed`) begins. */
 export async function run(bench: Bench): Promise<Table[]> {
-  const results = await interleaved(
-    bench,
-    VARIANTS,
-    (variant) => measure(bench, variant),
-    ({ perSecond }) => `${figure(perSecond)} begun/s`,
-  );
-  return [
-    {
-      name: 'tenants',
-      title: 'A backlog of many tenants, a limit for each',
-      notes: [
-        `one process, history on, ${SECONDS} s from its start, or until all have begun`,
-        'each tenant is a group with `perGroup`; but in the first row the delays of one lie behind all of another',
-      ],
-      columns: ['', 'allowed/s', ...COLUMNS.map(({ title }) => title)],
-      rows: results.map(({ variant, measurements }) => [
-        variant.title,
-        variant.allowedPerSecond === undefined ? '' : figure(variant.allowedPerSecond),
-        ...cellsOf(COLUMNS, measurements),
-      ]),
+  const { tenantSeconds: seconds } = bench.settings;
+  const table = await compare(bench, {
+    name: 'tenants',
+    title: 'A backlog of many tenants, a limit for each',
+    notes: [
+      `one process, history on, ${seconds} s from its start, or until all have begun`,
+      'each tenant is a group with `perGroup`; but in the first row the delays of one lie behind all of another',
+    ],
+    variants: VARIANTS,
+    measure: (variant) => measure(bench, variant, seconds),
+    labels: {
+      '': ({ title }) => title,
+      'allowed/s': ({ allowedPerSecond }) =>
+        allowedPerSecond === undefined ? '' : figure(allowedPerSecond),
     },
-    await besideWaiting(bench),
-  ];
+    columns: COLUMNS,
+    expectedSeconds: () => seconds + SETUP_SECONDS,
+  });
+  return [table, await besideWaiting(bench)];
 }
 
-async function measure(bench: Bench, variant: Variant): Promise<Tenants> {
+async function measure(bench: Bench, variant: TenantsOf, seconds: number): Promise<Tenants> {
   const { tenants, each, inTurn, perGroup, takesMs, concurrency } = variant;
   const site = await openSite(bench, OURS, 'tenants', prepare);
   const client = await connect(site.url);
@@ -121,20 +118,19 @@ async function measure(bench: Bench, variant: Variant): Promise<Tenants> {
   // As a server has it that was up for a while: the limits are new all the same.
   await client.query('ANALYZE');
   const app = await compile(site.url, { drainTimeout: '2s' }, [Handler]);
-  const cpu = process.cpuUsage();
+  const cpu = ownCpuTime();
   const startedAtMs = performance.now();
   await app.init();
   const over = new AbortController();
-  await Promise.race([all, pause(SECONDS * 1_000, undefined, { signal: over.signal })]);
+  await Promise.race([all, pause(seconds * 1_000, undefined, { signal: over.signal })]);
   over.abort();
-  const seconds = (performance.now() - startedAtMs) / 1_000;
-  const { user, system } = process.cpuUsage(cpu);
-  const perSecond = begun / seconds;
+  const elapsedSeconds = (performance.now() - startedAtMs) / 1_000;
+  const measured = {
+    perSecond: begun / elapsedSeconds,
+    processors: cpuSecondsOf(ownCpuTime(cpu)) / elapsedSeconds,
+  };
   await app.close();
   await client.end();
   await site.drop();
-  return {
-    perSecond,
-    processors: (user + system) / 1e6 / seconds,
-  };
+  return measured;
 }

@@ -1,3 +1,5 @@
+import type { CpuTime } from '../server/process-cpu.js';
+
 /** What a worker tells about the delays it runs; called in the worker's process. */
 export interface Hears {
   /**
@@ -8,6 +10,8 @@ export interface Hears {
   handled(n: number, dueMs: number, ownLatenessMs?: number): void;
   /** The system is done with one delay: it would not run it again after a crash from now on. */
   settled(): void;
+  /** It asked its store for delays to run; not called where that cannot be seen. */
+  claimed(): void;
 }
 
 /**
@@ -71,8 +75,8 @@ export interface Batch {
 
 /** The server of a system that keeps its delays elsewhere than in the Postgres of the run. */
 export interface OtherServer {
-  /** CPU seconds that it has used since it started; NaN where it cannot be told. */
-  cpuSeconds(): Promise<number>;
+  /** Since it started; NaN where it cannot be told. */
+  cpuTime(): Promise<CpuTime>;
   /** Commands that it has carried out for its clients since it started; NaN where it cannot be told. */
   commands(): Promise<number>;
 }
@@ -84,8 +88,14 @@ export interface OtherServer {
  */
 export interface Adapter {
   readonly name: string;
-  /** How it is set up, for whoever reads the results. */
+  /** How it is set up, for those who read the results. */
   readonly settings: string;
+  /** What has to be installed before it can be measured, each with how; empty or left out: nothing. */
+  missing?(): readonly string[];
+  /** The Node that its processes run on; left out: the one of the bench. */
+  readonly execPath?: string | undefined;
+  /** Why it is measured only when `--systems` gives its whole name. */
+  readonly onlyByName?: string;
   /**
    * Left out by a system on the run's Postgres: its database is prepared and filled once, and copied
    * for each round. The others are prepared and filled anew before each measurement.

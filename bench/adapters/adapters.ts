@@ -1,39 +1,34 @@
-import { UsageError } from '../command-line.js';
+import { UsageError } from '../run/command-line.js';
 import type { Adapter } from './adapter.js';
-import { GRAPHILE_WORKER } from './graphile-worker.js';
-import { BULLMQ_POSTGRES } from './bullmq-postgres.js';
-import { BULLMQ_REDIS } from './bullmq-redis.js';
-import { OURS, OURS_WITH_ATTEMPTS, OURS_WITHOUT_HISTORY } from './ours.js';
 import { BARE_SESSIONS } from './bare-sessions.js';
-import { ORDER_LOOP } from './order-loop.js';
-import type { PeerAdapter } from './peer.js';
+import { BULLMQ_POSTGRES, BULLMQ_REDIS } from './bullmq.js';
+import { GRAPHILE_WORKER } from './graphile-worker.js';
+import { ORDER_LOOP, SHOP_LOOP } from './loops.js';
+import { OURS, OURS_WITH_ATTEMPTS, OURS_WITHOUT_HISTORY } from './ours.js';
 import { PG_BOSS } from './pg-boss.js';
-import { RABBITMQ } from './rabbitmq.js';
-import { REDIS_ZSET } from './redis-zset.js';
-import { STATEMENTS_ALONE } from './statements-alone.js';
+import { SHOP } from './shop.js';
 import { TABLE_LEASE } from './table-lease.js';
 import { TABLE_POLL } from './table-poll.js';
 
 /** What people would pick instead and install first, in the order of the tables. */
-export const PEERS: readonly PeerAdapter[] = [
+export const PEERS: readonly Adapter[] = [
   ...GRAPHILE_WORKER,
   ...PG_BOSS,
   ...BULLMQ_REDIS,
   BULLMQ_POSTGRES,
-  REDIS_ZSET,
-  RABBITMQ,
 ];
 
 /** Every system that can be measured. */
-const ADAPTERS: readonly (Adapter | PeerAdapter)[] = [
+const ADAPTERS: readonly Adapter[] = [
   OURS,
   OURS_WITHOUT_HISTORY,
   OURS_WITH_ATTEMPTS,
   TABLE_POLL,
-  STATEMENTS_ALONE,
   TABLE_LEASE,
   ORDER_LOOP,
   BARE_SESSIONS,
+  SHOP,
+  SHOP_LOOP,
   ...PEERS,
 ];
 
@@ -45,12 +40,6 @@ export function adapterOf(name: string): Adapter {
   const found = ADAPTERS.find((adapter) => adapter.name === name);
   if (found === undefined) throw new Error(`there is no system '${name}'`);
   return found;
-}
-
-/** The Node that runs the processes of a system; undefined: the one of the bench. */
-export function execPathOf(name: string): string | undefined {
-  const found = ADAPTERS.find((adapter) => adapter.name === name);
-  return found && 'execPath' in found ? found.execPath : undefined;
 }
 
 /**
@@ -65,20 +54,24 @@ export function adaptersLike(parts: readonly string[]): readonly Adapter[] {
     throw new UsageError(`--systems ${parts.join(',')} matches none of ${names}.`);
   }
   return found.filter((adapter) => {
-    const missing = 'missing' in adapter ? adapter.missing() : [];
-    if (missing.length > 0)
-      explain(adapter.name, `is not installed, it needs ${missing.join(', ')}`);
-    return missing.length === 0;
+    const why = missingOf(adapter);
+    if (why !== undefined) explain(adapter.name, why);
+    return why === undefined;
   });
 }
 
-function isMeant(adapter: Adapter | PeerAdapter, parts: readonly string[]): boolean {
-  const name = adapter.name.toLowerCase();
+/** Why a system cannot be measured here; undefined: it can. */
+export function missingOf(adapter: Adapter): string | undefined {
+  const all = adapter.missing?.() ?? [];
+  return all.length === 0 ? undefined : `is not installed, it needs ${all.join(', ')}`;
+}
+
+function isMeant({ name, onlyByName }: Adapter, parts: readonly string[]): boolean {
+  const lower = name.toLowerCase();
   const wanted = parts.map((part) => part.toLowerCase());
-  if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) return false;
-  const onlyByName = 'onlyByName' in adapter ? adapter.onlyByName : undefined;
-  if (onlyByName === undefined || wanted.includes(name)) return true;
-  explain(adapter.name, `is measured only with --systems '${adapter.name}': ${onlyByName}`);
+  if (wanted.length > 0 && !wanted.some((part) => lower.includes(part))) return false;
+  if (onlyByName === undefined || wanted.includes(lower)) return true;
+  explain(name, `is measured only with --systems '${name}': ${onlyByName}`);
   return false;
 }
 

@@ -2,10 +2,9 @@ import type { Client, QueryResult } from 'pg';
 import { completeOneSql, fenceOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import type { ClaimedRow } from '../../src/delay-queue/store/rows/attempt-rows.js';
-import type { BenchWorker, Hears, Running } from './adapter.js';
+import type { Adapter, BenchWorker, Hears, Running } from './adapter.js';
 import { dueOn, engineStoreOn } from './engine-store.js';
 import { OURS } from './ours.js';
-import type { PeerAdapter } from './peer.js';
 import { connect } from '../server/bench-server.js';
 import { ORDERS } from './orders.js';
 
@@ -17,14 +16,13 @@ const [LEASE_MS, ATTEMPTS_MAX] = [30_000, 10];
  * What exactly once costs at least: the engine's claim, fence and removal, each attempt in three messages, on sessions
  * of `pg` alone. Nothing is retried, renewed or heard, and the timer is not there.
  */
-export const BARE_SESSIONS: PeerAdapter = {
+export const BARE_SESSIONS: Adapter = {
   ...OURS,
   name: 'bare sessions',
   settings:
     `bare sessions: the engine's statements on ${SESSIONS} sessions of pg; claims of ${PAGE}, refilled when half is ` +
     'left; an attempt is BEGIN and fence, the UPDATE, removal and COMMIT',
   onlyByName: 'it is no queue, it shows what the statements of exactly once take',
-  missing: () => [],
   handlers: ['close'],
   takesConcurrency: false,
   openWorker,
@@ -40,6 +38,7 @@ async function openWorker(url: string, _running: Running, hears: Hears): Promise
 
   const claim = async (): Promise<void> => {
     const page = due.splice(0, PAGE);
+    hears.claimed();
     const rows = await store.claim(
       page.map((row) => ({ ...row, leaseMs: LEASE_MS, maxAttempts: ATTEMPTS_MAX, fenced: true })),
     );

@@ -1,14 +1,26 @@
 import { openShop } from './orders.js';
 import { load } from '../peers/load.js';
-import type { Batch, BenchProducer, BenchWorker, HandlerKind, Hears, Running } from './adapter.js';
+import { withClient } from '../server/bench-server.js';
+import { missingRedis } from '../server/programs.js';
+import { RedisServer } from '../server/redis-server.js';
+import { missingPackages, named } from './peer.js';
+import type {
+  Adapter,
+  Batch,
+  BenchProducer,
+  BenchWorker,
+  HandlerKind,
+  Hears,
+  Running,
+} from './adapter.js';
 import type { Backend, BullConnection, BullMQ, BullQueue } from './bullmq.surface.js';
 
-export const BULLMQ = 'bullmq';
+const BULLMQ = 'bullmq';
 
 const NAME = 'bench.run';
 
 /** Which handlers it can be given. */
-export const BULLMQ_HANDLERS: readonly HandlerKind[] = ['plain', 'async', 'close'];
+const BULLMQ_HANDLERS: readonly HandlerKind[] = ['plain', 'async', 'close'];
 
 /** What stands in the store until it is done with; the rest are failures, which there are none of. */
 const LEFT = ['wait', 'active', 'delayed', 'prioritized', 'paused'];
@@ -19,10 +31,79 @@ const FILL_PAGE = 1_000;
 const OVERDUE_DELAY_MS = 1;
 
 /** Where a queue is. */
-export interface BullStore {
+interface BullStore {
   connection: BullConnection;
   backend?: (bullmq: BullMQ) => Backend;
 }
+
+const REDIS_CONCURRENCY = 100;
+
+export const BULLMQ_REDIS: readonly Adapter[] = [
+  bullmqRedis(
+    'everysec',
+    new RedisServer('everysec'),
+    'a crash loses up to a second of what was acknowledged',
+  ),
+  bullmqRedis('always', new RedisServer('always'), 'what is acknowledged is on the disk'),
+];
+
+function bullmqRedis(fsync: string, redis: RedisServer, durability: string): Adapter {
+  const name = `BullMQ Redis ${fsync}`;
+  const store = (): BullStore => ({ connection: { ...redis.address, maxRetriesPerRequest: null } });
+  return {
+    name,
+    get settings() {
+      return (
+        `${name}: ${named(BULLMQ)}, ${named('ioredis')}, concurrency ${REDIS_CONCURRENCY}, ` +
+        `removeOnComplete; ${redis.settings}: ${durability}; ` +
+        'its remove() answers 1 for an absent job, too'
+      );
+    },
+    missing: () => [...missingPackages(BULLMQ, 'ioredis'), ...missingRedis()],
+    elsewhere: redis,
+    prepare: () => redis.empty(),
+    async fill(_url, batch) {
+      await fill(store(), batch);
+      await redis.calm();
+    },
+    handlers: BULLMQ_HANDLERS,
+    openWorker: (url, running, hears) =>
+      openWorker(store(), REDIS_CONCURRENCY, url, running, hears),
+    openProducer: () => openProducer(store()),
+    left: () => left(store()),
+  };
+}
+
+const POSTGRES_CONCURRENCY = 10;
+const POOL_MAX = 10;
+
+const storeAt = (url: string): BullStore => ({
+  connection: { connectionString: url, max: POOL_MAX },
+  backend: ({ createPostgresBackend }) => createPostgresBackend,
+});
+
+export const BULLMQ_POSTGRES: Adapter = {
+  name: 'BullMQ Postgres',
+  get settings() {
+    return (
+      `BullMQ Postgres: ${named(BULLMQ)} on its Postgres backend, ` +
+      `concurrency ${POSTGRES_CONCURRENCY}, pool ${POOL_MAX}, removeOnComplete`
+    );
+  },
+  missing: () => missingPackages(BULLMQ, 'pg'),
+  async prepare(url) {
+    const { runMigrations } = await load<BullMQ>(BULLMQ);
+    await withClient(url, async (client) => {
+      await runMigrations(client);
+    });
+  },
+  fill: (url, batch) => fill(storeAt(url), batch),
+  handlers: BULLMQ_HANDLERS,
+  openWorker: (url, running, hears) =>
+    openWorker(storeAt(url), POSTGRES_CONCURRENCY, url, running, hears),
+  openProducer: (url) => openProducer(storeAt(url)),
+  left: (url) => left(storeAt(url)),
+};
 
 async function withQueue<T>(store: BullStore, use: (queue: BullQueue) => Promise<T>): Promise<T> {
   const queue = await openQueue(store);
@@ -52,10 +133,7 @@ function report({ message }: Error): void {
 const idOf = (n: number): string => `k${n}`;
 
 /** Through its own calls: what a job consists of is spread over several keys. */
-export async function fill(
-  store: BullStore,
-  { first, count, dueFromMs, dueToMs }: Batch,
-): Promise<void> {
+async function fill(store: BullStore, { first, count, dueFromMs, dueToMs }: Batch): Promise<void> {
   await withQueue(store, async (queue) => {
     for (let done = 0; done < count; done += FILL_PAGE) {
       const nowMs = Date.now();
@@ -71,12 +149,12 @@ export async function fill(
   });
 }
 
-export async function left(store: BullStore): Promise<number> {
+async function left(store: BullStore): Promise<number> {
   const counts = await withQueue(store, (queue) => queue.getJobCounts(...LEFT));
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-export async function openWorker(
+async function openWorker(
   { connection, backend }: BullStore,
   concurrency: number,
   url: string,
@@ -111,7 +189,7 @@ export async function openWorker(
 }
 
 /** Not part of a transaction of the caller's: on neither store. */
-export async function openProducer(store: BullStore): Promise<BenchProducer> {
+async function openProducer(store: BullStore): Promise<BenchProducer> {
   const queue = await openQueue(store);
   return {
     async schedule(n, dueInMs) {

@@ -3,6 +3,8 @@ import { PreparedStatements } from '../../src/delay-queue/database/prepared-stat
 import { engineSettings } from '../../src/delay-queue/database/connection-config.js';
 import type { HistoryKept } from '../../src/delay-queue/api/delay.js';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
+import { LimitStore } from '../../src/delay-queue/store/limit.store.js';
+import type { Hears } from './adapter.js';
 
 const QUERY_TIMEOUT_MS = 15_000;
 
@@ -26,4 +28,15 @@ export async function dueOn(client: Client): Promise<{ id: number; epoch: number
      FROM delay_queue.delay WHERE wake_at <= clock_timestamp()`,
   );
   return JSON.parse(rows[0]?.due ?? '[]') as { id: number; epoch: number }[];
+}
+
+/** Of the engine in this process: claims of names with limits, too. */
+export function tellClaims(hears: Hears): void {
+  for (const { prototype } of [AttemptStore, LimitStore]) {
+    const claim = prototype.claim as (...given: unknown[]) => Promise<never>;
+    prototype.claim = function (...given: unknown[]) {
+      hears.claimed();
+      return claim.apply(this, given);
+    };
+  }
 }

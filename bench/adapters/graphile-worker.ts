@@ -1,8 +1,9 @@
 import { Pool, type PoolClient } from 'pg';
 import { openShop, type Shop } from './orders.js';
 import { load } from '../peers/load.js';
-import { connect } from '../server/bench-server.js';
+import { withClient, numberAt } from '../server/bench-server.js';
 import {
+  type Adapter,
   type Batch,
   type BenchProducer,
   type BenchWorker,
@@ -18,21 +19,15 @@ import type {
   GraphileTask,
   GraphileWorker,
 } from './graphile-worker.surface.js';
-import {
-  missingNode,
-  missingPackages,
-  named,
-  type PeerAdapter,
-  PEERS_NODE,
-  peersNodeVersion,
-} from './peer.js';
+import { missingNode, missingPackages, named, PEERS_NODE, peersNodeVersion } from './peer.js';
 
 const PACKAGE = 'graphile-worker';
 const TASK = 'bench.run';
 const PRODUCER_POOL_MAX = 20;
 const FILL_PAGE = 50_000;
 
-/** The two statements that remove completed jobs, by the names under which they are prepared. */
+/** The statements that fetch jobs, and that remove completed ones, by the names under which they are prepared. */
+const FETCH = /^get_job/;
 const COMPLETE = /^complete_jobs?\//;
 
 interface Preset {
@@ -53,7 +48,7 @@ const BATCHED: Preset = {
   failJobBatchDelay: 0,
 };
 
-export const GRAPHILE_WORKER: readonly PeerAdapter[] = [
+export const GRAPHILE_WORKER: readonly Adapter[] = [
   graphileWorker('default', '10 jobs, pool 10, all else as it comes (poll 2 s)', {
     concurrentJobs: 10,
     maxPoolSize: 10,
@@ -62,7 +57,7 @@ export const GRAPHILE_WORKER: readonly PeerAdapter[] = [
   graphileWorker('poll100', 'as batched, pollInterval 100 ms', { ...BATCHED, pollInterval: 100 }),
 ];
 
-function graphileWorker(variant: string, shownPreset: string, preset: Preset): PeerAdapter {
+function graphileWorker(variant: string, shownPreset: string, preset: Preset): Adapter {
   const name = `${PACKAGE} ${variant}`;
   return {
     name,
@@ -96,8 +91,7 @@ async function prepare(url: string): Promise<void> {
 }
 
 async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): Promise<void> {
-  const client = await connect(url);
-  try {
+  await withClient(url, async (client) => {
     for (let done = 0; done < count; done += FILL_PAGE) {
       await client.query(
         `SELECT count(*) FROM graphile_worker.add_jobs((
@@ -110,9 +104,7 @@ async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): P
         [first, done, count, dueFromMs, dueToMs],
       );
     }
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function openWorker(
@@ -124,7 +116,7 @@ async function openWorker(
   const { worker, logger } = await loadQuietly();
   const pgPool = new Pool({ connectionString: url, max: preset.maxPoolSize });
   pgPool.on('error', () => {});
-  pgPool.on('connect', (client) => hearCompletions(client, hears));
+  pgPool.on('connect', (client) => hearStatements(client, hears));
   // So many at a time open so many connections.
   await Promise.all(
     Array.from({ length: preset.maxPoolSize }, () => pgPool.query('SELECT pg_sleep(0.01)')),
@@ -169,11 +161,12 @@ function taskOf(handler: HandlerKind, hears: Hears, shop: Shop | undefined): Gra
 }
 
 /** Its own events come before the rows go: it deletes in the background, batched or not. */
-function hearCompletions(client: PoolClient, hears: Hears): void {
+function hearStatements(client: PoolClient, hears: Hears): void {
   const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>;
   const heard = (...given: unknown[]): Promise<unknown> => {
     const answer = query(...given);
     const { name, values } = given[0] as { name?: string; values?: readonly unknown[] };
+    if (name !== undefined && FETCH.test(name)) hears.claimed();
     if (name === undefined || !COMPLETE.test(name)) return answer;
     const ids = values?.[0];
     const count = Array.isArray(ids) ? ids.length : 1;
@@ -225,14 +218,6 @@ async function remove(client: GraphileClient, n: number): Promise<boolean> {
   return (rows as { id: string | null }[]).some(({ id }) => id !== null);
 }
 
-async function left(url: string): Promise<number> {
-  const client = await connect(url);
-  try {
-    const { rows } = await client.query<{ count: number }>(
-      'SELECT count(*)::int AS count FROM graphile_worker._private_jobs',
-    );
-    return rows[0]?.count ?? Number.NaN;
-  } finally {
-    await client.end();
-  }
+function left(url: string): Promise<number> {
+  return numberAt(url, 'SELECT count(*)::int AS count FROM graphile_worker._private_jobs');
 }

@@ -14,8 +14,9 @@ import {
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
+import { tellClaims } from './engine-store.js';
 import { closeOrder, closeOrders, POOL_MAX } from './orders.js';
-import { connect } from '../server/bench-server.js';
+import { withClient, numberAt } from '../server/bench-server.js';
 import {
   type Adapter,
   type Batch,
@@ -55,6 +56,7 @@ function ours(name: string, options: DelayQueueOptions): Adapter {
     left,
     async openWorker(url, running, hears) {
       const handler = handlerOf(running, hears);
+      tellClaims(hears);
       const app = await compile(url, options, [handler]);
       app.get(DelayEvents).on('completed', () => hears.settled());
       return {
@@ -174,8 +176,7 @@ export async function prepare(url: string): Promise<void> {
 }
 
 async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): Promise<void> {
-  const client = await connect(url);
-  try {
+  await withClient(url, async (client) => {
     await client.query(
       `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
        SELECT $1, jsonb_build_object('n', $2::int + i), due, due, clock_timestamp()
@@ -185,19 +186,9 @@ async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): P
                        * interval '1 millisecond')) AS d(due)`,
       [NAME, first, count, dueFromMs, dueToMs],
     );
-  } finally {
-    await client.end();
-  }
+  });
 }
 
-async function left(url: string): Promise<number> {
-  const client = await connect(url);
-  try {
-    const { rows } = await client.query<{ count: number }>(
-      'SELECT count(*)::int AS count FROM delay_queue.delay',
-    );
-    return rows[0]?.count ?? Number.NaN;
-  } finally {
-    await client.end();
-  }
+function left(url: string): Promise<number> {
+  return numberAt(url, 'SELECT count(*)::int AS count FROM delay_queue.delay');
 }

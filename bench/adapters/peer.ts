@@ -2,27 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Adapter } from './adapter.js';
-
-/** A system that people would pick instead; its packages are installed by `npm run bench:peers`. */
-export interface PeerAdapter extends Adapter {
-  /** What has to be installed before it can be measured, each with how; empty: nothing. */
-  missing(): readonly string[];
-  /** The Node that its processes run on; left out: the one of the bench. */
-  readonly execPath?: string;
-  /** Why it is measured only when `--systems` gives its whole name. */
-  readonly onlyByName?: string;
-}
-
 /** What both graphile-worker and pg-boss ask for. */
 const NODE_WANTED = { major: 22, minor: 18 };
 
 const MODULES = fileURLToPath(new URL('../peers/node_modules/', import.meta.url));
 
-export const INSTALL_PACKAGES = 'npm run bench:peers';
+const INSTALL_PACKAGES = 'npm run bench:peers';
 
 /** `'0.18.0'`; undefined when it is not installed. */
-export function installedVersion(name: string): string | undefined {
+function installedVersion(name: string): string | undefined {
   const file = join(MODULES, name, 'package.json');
   if (!existsSync(file)) return undefined;
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;

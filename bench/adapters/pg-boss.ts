@@ -1,8 +1,9 @@
 import { Pool } from 'pg';
 import { openShop, ORDERS } from './orders.js';
 import { load } from '../peers/load.js';
-import { connect } from '../server/bench-server.js';
+import { numberAt } from '../server/bench-server.js';
 import {
+  type Adapter,
   type Batch,
   type BenchProducer,
   type BenchWorker,
@@ -11,14 +12,7 @@ import {
   ITEMS,
   type Running,
 } from './adapter.js';
-import {
-  missingNode,
-  missingPackages,
-  named,
-  type PeerAdapter,
-  PEERS_NODE,
-  peersNodeVersion,
-} from './peer.js';
+import { missingNode, missingPackages, named, PEERS_NODE, peersNodeVersion } from './peer.js';
 import type {
   BossDatabase,
   BossInsert,
@@ -36,6 +30,7 @@ const WORKER_POOL_MAX = 10;
 const PRODUCER_POOL_MAX = 20;
 const FILL_PAGE = 5_000;
 
+const FETCH = /FOR UPDATE OF j SKIP LOCKED/;
 const COMPLETE = /SET completed_on = [\s\S]*state = 'completed'/;
 
 const FAST: WorkOptions = {
@@ -45,7 +40,7 @@ const FAST: WorkOptions = {
   burstWhenBatchFull: true,
 };
 
-export const PG_BOSS: readonly PeerAdapter[] = [
+export const PG_BOSS: readonly Adapter[] = [
   {
     ...pgBoss('default', 'one job per fetch, a fetch every 2 s', {}),
     onlyByName: 'it runs one job every 2 s, and few scenarios wait for that',
@@ -64,7 +59,7 @@ export const PG_BOSS: readonly PeerAdapter[] = [
   pgBoss('fast', 'batchSize 2000, localConcurrency 2, poll 0.5 s, burstWhenBatchFull', FAST),
 ];
 
-function pgBoss(variant: string, shownOptions: string, options: WorkOptions): PeerAdapter {
+function pgBoss(variant: string, shownOptions: string, options: WorkOptions): Adapter {
   const name = `${PACKAGE} ${variant}`;
   return {
     name,
@@ -85,13 +80,13 @@ function pgBoss(variant: string, shownOptions: string, options: WorkOptions): Pe
   };
 }
 
-/** @param settled called with how many jobs the database says are completed now */
-function databaseOn(pool: Pool, settled: (count: number) => void): BossDatabase {
+/** Tells what the database says is fetched and completed now. */
+function databaseOn(pool: Pool, hears: Heard): BossDatabase {
   return {
     async executeSql(text, values) {
       const result = await pool.query(text, values);
-      if (COMPLETE.test(text))
-        settled((result.rows[0] as { ids: string[] | null }).ids?.length ?? 0);
+      if (FETCH.test(text)) hears.claimed();
+      hears.settled(completedIn(text, result.rows));
       return result;
     },
     /** What it completes in a transaction is done with once that is committed. */
@@ -103,15 +98,15 @@ function databaseOn(pool: Pool, settled: (count: number) => void): BossDatabase 
         db: {
           async executeSql(text, values) {
             const result = await client.query(text, values);
-            if (COMPLETE.test(text))
-              completed += (result.rows[0] as { ids: string[] | null }).ids?.length ?? 0;
+            if (FETCH.test(text)) hears.claimed();
+            completed += completedIn(text, result.rows);
             return result;
           },
         },
         async commit() {
           await client.query('COMMIT');
           client.release();
-          settled(completed);
+          hears.settled(completed);
         },
         rollback: () => Promise.resolve(client.release(true)),
       };
@@ -119,14 +114,22 @@ function databaseOn(pool: Pool, settled: (count: number) => void): BossDatabase 
   };
 }
 
+interface Heard {
+  claimed: () => void;
+  settled: (count: number) => void;
+}
+
+const completedIn = (text: string, rows: { ids?: string[] | null }[]): number =>
+  COMPLETE.test(text) ? (rows[0]?.ids?.length ?? 0) : 0;
+
 async function openBoss(
   pool: Pool,
-  settled: (count: number) => void,
+  hears: Heard,
   options: Omit<BossOptions, 'db'>,
 ): Promise<PgBoss> {
   const { PgBoss } = await load<PgBossPackage>(PACKAGE);
   pool.on('error', () => {});
-  const boss = new PgBoss({ db: databaseOn(pool, settled), ...options });
+  const boss = new PgBoss({ db: databaseOn(pool, hears), ...options });
   boss.on('error', (error) => void process.stderr.write(`${PACKAGE}: ${error.message}\n`));
   await boss.start();
   return boss;
@@ -134,7 +137,7 @@ async function openBoss(
 
 /** One that only sends. */
 const openSender = (pool: Pool): Promise<PgBoss> =>
-  openBoss(pool, () => {}, { supervise: false, schedule: false });
+  openBoss(pool, { claimed() {}, settled() {} }, { supervise: false, schedule: false });
 
 async function withBoss(url: string, use: (boss: PgBoss) => Promise<void>): Promise<void> {
   const pool = new Pool({ connectionString: url, max: WORKER_POOL_MAX });
@@ -173,18 +176,19 @@ function idOf(n: number): string {
 async function openWorker(
   url: string,
   options: WorkOptions,
-  { handler }: Running,
+  { handler, batch }: Running,
   hears: Hears,
 ): Promise<BenchWorker> {
   const pool = new Pool({ connectionString: url, max: WORKER_POOL_MAX });
   const settled = (count: number): void => {
     for (let each = 0; each < count; each += 1) hears.settled();
   };
-  const boss = await openBoss(pool, settled, {});
+  const boss = await openBoss(pool, { claimed: () => hears.claimed(), settled }, {});
   const shop = handler === 'close' ? await openShop(url) : undefined;
   return {
     async start() {
-      await boss.work(QUEUE, options, async (jobs, transaction) => {
+      const batches = batch === undefined ? {} : { batchSize: batch };
+      await boss.work(QUEUE, { ...options, ...batches }, async (jobs, transaction) => {
         for (const { data } of jobs) {
           hears.handled(data.n, data.dueMs);
           if (handler === 'update') await pool.query(ITEMS.close, [data.n]);
@@ -239,15 +243,10 @@ async function openProducer(url: string): Promise<BenchProducer> {
 
 const isFound = (answer: object): boolean => 'affected' in answer && answer.affected === 1;
 
-async function left(url: string): Promise<number> {
-  const client = await connect(url);
-  try {
-    const { rows } = await client.query<{ count: number }>(
-      "SELECT count(*)::int AS count FROM pgboss.job WHERE name = $1 AND state < 'completed'",
-      [QUEUE],
-    );
-    return rows[0]?.count ?? Number.NaN;
-  } finally {
-    await client.end();
-  }
+function left(url: string): Promise<number> {
+  return numberAt(
+    url,
+    "SELECT count(*)::int AS count FROM pgboss.job WHERE name = $1 AND state < 'completed'",
+    [QUEUE],
+  );
 }

@@ -1,6 +1,5 @@
-import { connect } from '../server/bench-server.js';
-import type { BenchWorker, Hears, Running } from './adapter.js';
-import type { PeerAdapter } from './peer.js';
+import { connect, withClient } from '../server/bench-server.js';
+import type { Adapter, BenchWorker, Hears, Running } from './adapter.js';
 import { pollingWorker } from './poller.js';
 import { TABLE_POLL } from './table-poll.js';
 
@@ -15,25 +14,21 @@ const REMOVALS_MAX = 3;
  * A crash loses nothing, and that is all it promises: no attempt is counted, nothing is fenced, retried or cancelled,
  * no lease is renewed, and nothing is heard before the next tick.
  */
-export const TABLE_LEASE: PeerAdapter = {
+export const TABLE_LEASE: Adapter = {
   ...TABLE_POLL,
   name: 'table lease',
   settings:
     `table lease: every ${TICK_MS} ms UPDATE … RETURNING of ${PAGE} rows (SKIP LOCKED, no index changed), ` +
     `at once again while pages are full; DELETE of a page when its handlers are done, ${REMOVALS_MAX} on their way`,
   onlyByName: 'it is no queue, it shows what two statements take',
-  missing: () => [],
   handlers: ['async'],
   async prepare(url) {
     await TABLE_POLL.prepare(url);
-    const client = await connect(url);
-    try {
+    await withClient(url, async (client) => {
       await client.query(
         'ALTER TABLE poll_delay ADD leased_until timestamptz, SET (fillfactor = 50)',
       );
-    } finally {
-      await client.end();
-    }
+    });
   },
   openWorker,
 };

@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { connect } from '../server/bench-server.js';
+import { connect, withClient, numberAt } from '../server/bench-server.js';
 import type { Adapter, Batch, BenchProducer, BenchWorker, Hears } from './adapter.js';
 import { pollingWorker } from './poller.js';
 
@@ -37,8 +37,7 @@ RETURNING d.payload, extract(epoch FROM d.due_at)::float8 * 1000 AS due_ms`;
 const CANCEL_SQL = `DELETE FROM poll_delay WHERE name = 'bench.run' AND key = $1`;
 
 async function prepare(url: string): Promise<void> {
-  const client = await connect(url);
-  try {
+  await withClient(url, async (client) => {
     await client.query(`
       CREATE TABLE poll_delay (
         id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -50,14 +49,11 @@ async function prepare(url: string): Promise<void> {
       );
       CREATE INDEX ON poll_delay (due_at);
       CREATE UNIQUE INDEX ON poll_delay (name, key) WHERE key IS NOT NULL;`);
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): Promise<void> {
-  const client = await connect(url);
-  try {
+  await withClient(url, async (client) => {
     await client.query(
       `INSERT INTO poll_delay (due_at, name, payload)
        SELECT now() + ($3::float8 + ($4::float8 - $3::float8) * i / $2::int)
@@ -66,9 +62,7 @@ async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): P
        FROM generate_series(0, $2::int - 1) AS i`,
       [first, count, dueFromMs, dueToMs],
     );
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function openWorker(url: string, hears: Hears): Promise<BenchWorker> {
@@ -124,14 +118,6 @@ async function openProducer(url: string): Promise<BenchProducer> {
   };
 }
 
-async function left(url: string): Promise<number> {
-  const client = await connect(url);
-  try {
-    const { rows } = await client.query<{ count: number }>(
-      'SELECT count(*)::int AS count FROM poll_delay',
-    );
-    return rows[0]?.count ?? Number.NaN;
-  } finally {
-    await client.end();
-  }
+function left(url: string): Promise<number> {
+  return numberAt(url, 'SELECT count(*)::int AS count FROM poll_delay');
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { UsageError } from '../option-values.js';
+import { UsageError } from '../run/command-line.js';
 
 /** What the harness asks for, by the variables of its contract. */
 export interface Environment {

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { DelayAdmin, DelayEvents, DelayService } from 'nestjs-delay-queue';
 import { compile, prepare } from '../adapters/ours.js';
-import { UsageError } from '../option-values.js';
+import { UsageError } from '../run/command-line.js';
 import { Depth } from './depth.js';
 import { readEnvironment } from './environment.js';
 import { Jobs, workerOf } from './jobs.js';

@@ -3,14 +3,10 @@
  * `npm run bench:peers`. The bench is checked where none of them is installed, so it cannot use
  * their types.
  */
-import * as amqplib from 'amqplib';
 import * as bullmq from 'bullmq';
 import * as graphileWorker from 'graphile-worker';
 import * as ioredis from 'ioredis';
 import * as pgBoss from 'pg-boss';
-
-/** @type {import('../adapters/amqplib.surface.js').AmqpPackage} */
-export const amqpPackage = { connect: (url) => amqplib.connect(url) };
 
 /** @type {import('../adapters/bullmq.surface.js').BullMQ} */
 export const bullmqPackage = bullmq;
@@ -29,7 +25,7 @@ export const pgBossPackage = pgBoss;
 /** @type {(queue: bullmq.Queue) => import('../../test/docs/clients/bullmq.js').Queue} */
 export const bullmqQueue = (queue) => queue;
 
-/** @type {(channel: amqplib.Channel) => import('../../test/docs/clients/amqplib.js').Channel} */
+/** @type {(channel: import('amqplib').Channel) => import('../../test/docs/clients/amqplib.js').Channel} */
 export const amqpChannel = (channel) => channel;
 
 /** @type {(redis: ioredis.Redis) => import('../../test/docs/clients/ioredis.js').Redis} */

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { execPathOf } from '../adapters/adapters.js';
-import { stopLater } from '../shutdown.js';
+import { adapterOf } from '../adapters/adapters.js';
+import { stopLater } from '../run/shutdown.js';
 import type { Call, Command, Message, WorkOrder } from './protocol.js';
 
 /** Compiling the sources and connecting; also the stop, which drains. */
@@ -27,7 +27,7 @@ export class BenchProcess {
       {
         // Bitmaps and arrays of doubles travel as they are.
         serialization: 'advanced',
-        execPath: execPathOf(order.system),
+        execPath: adapterOf(order.system).execPath,
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       },
     );

@@ -1,4 +1,5 @@
 import type { BenchProducer } from '../adapters/adapter.js';
+import { cpuSecondsOf, ownCpuTime } from '../server/process-cpu.js';
 import { type Call, CALLS, type CallOrder, type Called } from './protocol.js';
 
 export const callsOf = (producer: BenchProducer): Call[] =>
@@ -13,7 +14,7 @@ export const callsOf = (producer: BenchProducer): Call[] =>
 export async function call(producer: BenchProducer, order: CallOrder): Promise<Called> {
   const callOnce = callerOf(producer, order);
   const calls = Math.ceil(order.count / sizeOf(order));
-  const cpuAtStart = process.cpuUsage();
+  const cpuAtStart = ownCpuTime();
   const startedAtMs = performance.now();
   let [next, found] = [0, 0];
   const caller = async (): Promise<void> => {
@@ -25,8 +26,7 @@ export async function call(producer: BenchProducer, order: CallOrder): Promise<C
   };
   await Promise.all(Array.from({ length: Math.min(order.inFlight, calls) }, caller));
   const elapsedMs = performance.now() - startedAtMs;
-  const { user, system } = process.cpuUsage(cpuAtStart);
-  return { type: 'called', elapsedMs, cpuSeconds: (user + system) / 1e6, found };
+  return { type: 'called', elapsedMs, cpuSeconds: cpuSecondsOf(ownCpuTime(cpuAtStart)), found };
 }
 
 const sizeOf = ({ call: called, size }: CallOrder): number =>

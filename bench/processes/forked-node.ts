@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { stopLater } from '../shutdown.js';
+import { stopLater } from '../run/shutdown.js';
 
 /** A node in a process of its own. It says that it is up, then answers what it is asked, one at a time. */
 export class ForkedNode {

@@ -4,15 +4,8 @@ import type { BenchWorker, Hears } from '../adapters/adapter.js';
 import { call, callsOf } from './call.js';
 import { UsageWatch } from './process-usage.js';
 import { produce } from './produce.js';
-import type {
-  Call,
-  Command,
-  Message,
-  ProducerOrder,
-  ShopWorkerOrder,
-  WorkerOrder,
-  WorkOrder,
-} from './protocol.js';
+import type { Call, Command, Message, ProducerOrder, WorkerOrder, WorkOrder } from './protocol.js';
+import { countRoundTrips } from './round-trips.js';
 import { RunLog } from './run-log.js';
 import { Yardstick } from './yardstick.js';
 
@@ -38,34 +31,21 @@ function fail(error: unknown): void {
   tell({ type: 'failed', reason });
 }
 
-async function openWorker(
-  order: WorkerOrder | ShopWorkerOrder,
-  hears: Hears,
-): Promise<BenchWorker> {
-  if (order.role === 'worker') {
-    return adapterOf(order.system).openWorker(order.url, order.running, hears);
-  }
-  // With the shop's entities, which nobody else needs.
-  if (order.batch === 'no queue') {
-    const { openClosingLoop } = await import('../burst/closing-loop.js');
-    return openClosingLoop(order.url, hears);
-  }
-  const { openShopWorker } = await import('../burst/shop-worker.js');
-  return openShopWorker(order.url, order.batch, hears);
-}
-
-async function beWorker(order: WorkerOrder | ShopWorkerOrder): Promise<void> {
+async function beWorker(order: WorkerOrder): Promise<void> {
+  countRoundTrips();
   const yardstick = await Yardstick.measure(order.url);
   let log = new RunLog(yardstick, order.count);
   const hears: Hears = {
     handled: (n, dueMs, ownLatenessMs) => log.handled(n, dueMs, ownLatenessMs),
     settled: () => log.settled(),
+    claimed: () => log.claimed(),
   };
-  let worker = await openWorker(order, hears);
+  const open = (): Promise<BenchWorker> =>
+    adapterOf(order.system).openWorker(order.url, order.running, hears);
+  let worker = await open();
   let usage: UsageWatch | undefined;
   let told = 0;
-  const watched = (): UsageWatch =>
-    new UsageWatch(order.role === 'worker' && order.watchesLoop === true);
+  const watched = (): UsageWatch => new UsageWatch(order.watchesLoop === true);
   const forget = (): void => {
     log = new RunLog(yardstick, order.count);
     told = 0;
@@ -83,7 +63,7 @@ async function beWorker(order: WorkerOrder | ShopWorkerOrder): Promise<void> {
     } else if (type === 'reopen') {
       await worker.stop();
       forget();
-      worker = await openWorker(order, hears);
+      worker = await open();
       tell({ type: 'reopened' });
     } else if (type === 'forget') {
       forget();

@@ -1,8 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
+import { type CpuTime, cpuSecondsOf, ownCpuTime } from '../server/process-cpu.js';
 import type { WorkerReport } from './protocol.js';
+import { roundTrips } from './round-trips.js';
 
-export type ProcessUsage = Pick<WorkerReport, 'cpuSeconds' | 'longestBlockMs' | 'memory'>;
+export type ProcessUsage = Pick<
+  WorkerReport,
+  'cpu' | 'cpuSeconds' | 'roundTrips' | 'longestBlockMs' | 'memory'
+>;
 
 /** The finest that there is; it adds itself to what it measures. */
 const RESOLUTION_MS = 1;
@@ -11,7 +16,8 @@ const KIBIBYTE = 1_024;
 
 /** What this process uses from its making on. */
 export class UsageWatch {
-  readonly #cpuAtStart = process.cpuUsage();
+  readonly #cpuAtStart: CpuTime = ownCpuTime();
+  readonly #roundTripsAtStart = roundTrips();
   readonly #memoryAtStartBytes = process.memoryUsage.rss();
   readonly #loop: IntervalHistogram | undefined;
 
@@ -23,10 +29,12 @@ export class UsageWatch {
   }
 
   taken(): ProcessUsage {
-    const { user, system } = process.cpuUsage(this.#cpuAtStart);
+    const cpu = ownCpuTime(this.#cpuAtStart);
     this.#loop?.disable();
     return {
-      cpuSeconds: (user + system) / 1e6,
+      cpu,
+      cpuSeconds: cpuSecondsOf(cpu),
+      roundTrips: roundTrips() - this.#roundTripsAtStart,
       longestBlockMs: this.#loop ? Math.max(0, this.#loop.max / 1e6 - RESOLUTION_MS) : Number.NaN,
       memory: { atStartBytes: this.#memoryAtStartBytes, mostBytes: highWaterBytes() },
     };

@@ -1,8 +1,9 @@
 /** What the bench and the processes it starts say to each other. */
 import type { Running } from '../adapters/adapter.js';
+import type { CpuTime } from '../server/process-cpu.js';
 
 /** The only argument of a process, as JSON. */
-export type WorkOrder = WorkerOrder | ShopWorkerOrder | ProducerOrder;
+export type WorkOrder = WorkerOrder | ProducerOrder;
 
 export interface WorkerOrder {
   role: 'worker';
@@ -14,19 +15,6 @@ export interface WorkerOrder {
   running: Running;
   /** Looks for blocks of the event loop, with a timer that an idle process would not have. */
   watchesLoop?: boolean;
-}
-
-/** Orders of one call of the handler; 1: a handler per order; 'no queue': a loop instead of one. */
-export type Batch = number | 'no queue';
-
-/** A node of the sample shop that closes orders, numbered 0 … count - 1. */
-export interface ShopWorkerOrder {
-  role: 'shop worker';
-  /** For messages. */
-  system: string;
-  url: string;
-  count: number;
-  batch: Batch;
 }
 
 export interface ProducerOrder {
@@ -99,7 +87,7 @@ export interface WorkerReport {
   type: 'report';
   /** Times the handler of each delay ran here, 255 at most. */
   runs: Uint8Array;
-  /** Handlers that ran for a number nobody measured. */
+  /** Handlers that ran for a number that is not measured. */
   strays: number;
   /** Handler starts in their order: due on the database's clock, and start minus due. */
   dueMs: Float64Array;
@@ -114,8 +102,12 @@ export interface WorkerReport {
   lastSettledAtNs: bigint;
   /** The first handler start, on the same clock; 0 when none started. */
   firstHandledAtNs: bigint;
+  /** How often it asked for delays; 0 where that cannot be seen. */
+  claims: number;
+  cpu: CpuTime;
   cpuSeconds: number;
-  /** Longest time that the event loop did nothing else; NaN when nobody asked for it. */
+  roundTrips: number;
+  /** Longest time that the event loop did nothing else; NaN when it was not asked for. */
   longestBlockMs: number;
   /** The process's memory when it was told to start, and the most it had since then. */
   memory: { atStartBytes: number; mostBytes: number };

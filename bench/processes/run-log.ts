@@ -14,6 +14,7 @@ export class RunLog implements Hears {
   #handled = 0;
   #firstHandledAtNs = 0n;
   #strays = 0;
+  #claims = 0;
   #ownDifferenceMs = Number.NaN;
   #lastSettledAtMs = 0;
   #longestPauseMs = 0;
@@ -44,6 +45,10 @@ export class RunLog implements Hears {
     if (!(differenceMs <= this.#ownDifferenceMs)) this.#ownDifferenceMs = differenceMs;
   }
 
+  claimed(): void {
+    this.#claims += 1;
+  }
+
   settled(): void {
     const nowMs = performance.now();
     if (this.settledCount > 0) {
@@ -60,6 +65,7 @@ export class RunLog implements Hears {
       type: 'report',
       runs: this.#runs,
       strays: this.#strays,
+      claims: this.#claims,
       dueMs: this.#dueMs.slice(0, noted),
       latenessMs: this.#latenessMs.slice(0, noted),
       uncertaintyMs: this.yardstick.uncertaintyMs,

@@ -139,26 +139,6 @@ export const CHART_PLANS: readonly ChartPlan[] = [
     markNames: ['first', 'last'],
     labels: [SYSTEM, BESIDE],
   },
-  {
-    file: 'burst',
-    table: 'burst',
-    title: 'Orders that time out in the same second',
-    subtitle: 'orders closed per second with their stock returned; more is better',
-    kind: 'bars',
-    columns: ['orders closed/s'],
-    labels: [{ column: 'handler' }, PROCESSES],
-  },
-  {
-    file: 'burst-lateness',
-    table: 'burst',
-    title: 'How late those orders are closed',
-    subtitle: 'close minus deadline, in ms, on a scale of powers of ten; less is better',
-    ...LATE,
-    digits: 0,
-    markNames: ['p50', 'p99', 'last'],
-    columns: ['late p50 ms', 'late p99 ms', 'last ms'],
-    labels: [{ column: 'handler' }, PROCESSES],
-  },
 ];
 
 /** What the project itself is called in the tables. */

@@ -40,11 +40,20 @@ export async function machineFacts(): Promise<string[]> {
 async function shareInUse(): Promise<number> {
   const before = coresMs();
   await pause(WATCHED_MS);
-  const after = coresMs();
-  return 1 - (after.idle - before.idle) / (after.all - before.all);
+  return busyShare(before, coresMs());
 }
 
-function coresMs(): { idle: number; all: number } {
+interface CoresMs {
+  idle: number;
+  all: number;
+}
+
+/** 0 to 1, between two looks. */
+export const busyShare = (before: CoresMs, after: CoresMs): number =>
+  1 - (after.idle - before.idle) / (after.all - before.all);
+
+/** What all cores have done since the machine started. */
+export function coresMs(): CoresMs {
   const sum = { idle: 0, all: 0 };
   for (const { times } of cpus()) {
     sum.idle += times.idle;

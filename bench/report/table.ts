@@ -1,3 +1,4 @@
+import type { Settings } from '../run/command-line.js';
 import { median } from './statistics.js';
 
 /** A result as it is printed: first the title, then the notes, then the rows. */
@@ -9,6 +10,14 @@ export interface Table {
   notes: readonly string[];
   columns: readonly string[];
   rows: readonly (readonly Cell[])[];
+}
+
+/** What `--json` writes; figures that cannot be told are `null` there. */
+export interface Results {
+  /** The machine and the server. */
+  facts: readonly string[];
+  settings: Settings;
+  tables: readonly Table[];
 }
 
 /** A text, or figures that are still figures in the JSON. */

@@ -1,11 +1,8 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/**
- * Searched before `PATH`: Debian's `/usr/sbin/rabbitmq-server` is a wrapper for its own user and
- * service, and the path of a user may lack `sbin`.
- */
-const SERVER_FOLDERS = ['/usr/lib/rabbitmq/bin', '/usr/bin', '/usr/sbin', '/usr/local/sbin'];
+/** Searched before `PATH`: that of a user may lack `sbin`. */
+const SERVER_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/sbin'];
 
 /** The full path of a program. */
 export function programPath(name: string): string | undefined {
@@ -13,8 +10,6 @@ export function programPath(name: string): string | undefined {
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
 }
 
-/** Servers that the bench starts, and the Debian packages that bring them. */
-export const SERVERS = { 'redis-server': 'redis-server', 'rabbitmq-server': 'rabbitmq-server' };
-
-export const missingServer = (name: keyof typeof SERVERS): string[] =>
-  programPath(name) ? [] : [`${name} (apt-get install ${SERVERS[name]})`];
+/** Why Redis cannot be started. */
+export const missingRedis = (): string[] =>
+  programPath('redis-server') ? [] : ['redis-server (apt-get install redis-server)'];

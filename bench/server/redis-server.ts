@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort, HOST } from '../../src/embedded-postgres/free-port.js';
 import { load } from '../peers/load.js';
-import { stopLater } from '../shutdown.js';
+import { stopLater } from '../run/shutdown.js';
 import type { Redis, RedisPackage } from './redis.surface.js';
 import { programPath } from './programs.js';
+import type { CpuTime } from './process-cpu.js';
 import { ServerProcess, temporaryFolder } from './server-process.js';
 
 /** When what was appended to its file is on the disk: before the answer, or within a second. */
@@ -54,8 +55,8 @@ export class RedisServer {
     await rewritten(redis);
   }
 
-  async cpuSeconds(): Promise<number> {
-    return (await this.#started()).server.cpuSeconds();
+  async cpuTime(): Promise<CpuTime> {
+    return (await this.#started()).server.cpuTime();
   }
 
   /** Those inside its scripts are among them. */

@@ -17,8 +17,4 @@ export interface Redis {
   flushall(): Promise<unknown>;
   bgrewriteaof(): Promise<unknown>;
   info(section: string): Promise<string>;
-  zcard(key: string): Promise<number>;
-  /** Commands in one transaction, answered together: `[error, answer]` of each. */
-  multi(commands: string[][]): { exec(): Promise<[Error | null, unknown][] | null> };
-  eval(script: string, keys: number, ...rest: (string | number)[]): Promise<unknown>;
 }

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { stopLater } from '../shutdown.js';
-import { processCpuSeconds } from './process-cpu.js';
+import { stopLater } from '../run/shutdown.js';
+import { type CpuTime, treeCpuTime } from './process-cpu.js';
 
 const READY_WITHIN_MS = 60_000;
 const LOOK_EVERY_MS = 50;
@@ -71,8 +71,8 @@ export class ServerProcess {
     }
   }
 
-  cpuSeconds(): Promise<number> {
-    return processCpuSeconds(this.pid);
+  cpuTime(): Promise<CpuTime> {
+    return treeCpuTime(this.pid);
   }
 
   #isAlive(): boolean {

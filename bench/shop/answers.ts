@@ -14,6 +14,12 @@ export class Answers {
     return false;
   }
 
+  /** What came before was a warm-up. */
+  forget(): void {
+    this.tookMs.length = 0;
+    this.#unexpected.clear();
+  }
+
   get unexpectedCount(): number {
     return [...this.#unexpected.values()].reduce((sum, count) => sum + count, 0);
   }
@@ -22,4 +28,15 @@ export class Answers {
   get unexpected(): string {
     return [...this.#unexpected].map(([what, count]) => `${count} × ${what}`).join(', ');
   }
+}
+
+export const shownUnexpected = (answers: readonly Answers[]): string =>
+  answers
+    .map(({ unexpected }) => unexpected)
+    .filter((text) => text !== '')
+    .join('; ') || 'none';
+
+export function shownBroken(measurements: readonly { broken: readonly string[] }[]): string {
+  const broken = new Set(measurements.flatMap((each) => each.broken));
+  return broken.size === 0 ? 'hold' : [...broken].join('; ');
 }

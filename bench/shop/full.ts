@@ -1,15 +1,15 @@
-import { cpus } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Bench } from '../bench.js';
-import { skuOf } from '../burst/orders.js';
-import { openSite } from '../site.js';
+import { openSite } from '../measure/site.js';
+import { busyShare, coresMs } from '../report/machine.js';
+import { percentilesOf } from '../report/statistics.js';
+import type { Column } from '../report/table.js';
+import type { Bench, Variant } from '../run/scenario.js';
+import { cpuSecondsOf, ownCpuTime } from '../server/process-cpu.js';
 import { Answers } from './answers.js';
 import { ShopClient } from './client.js';
 import { brokenInvariants } from './findings.js';
 import { MeasuredShop } from './measured-shop.js';
-import type { ProcessReading } from './probe.js';
-import { type Crowd, SessionWatch, type TimeSpent } from './sessions.js';
-import { buildShop } from './shop-tables.js';
+import { buildShop, skuOf } from './orders.js';
 
 /** No timer ends within the measurement: placing alone is measured. */
 const LONG_LIFE = { ORDER_PAY_WITHIN: '30m', ORDER_REMIND_BEFORE: '10m', ORDER_SMS_AFTER: '5m' };
@@ -17,26 +17,33 @@ const LONG_LIFE = { ORDER_PAY_WITHIN: '30m', ORDER_REMIND_BEFORE: '10m', ORDER_S
 const WARM_UP_SECONDS_MAX = 5;
 const WARM_UP_SHARE = 0.25;
 
-export interface FullVariant {
-  title: string;
+export interface FullVariant extends Variant {
   skus: number;
   connections: number;
 }
 
-export interface Full {
+interface Full {
   answers: Answers;
   perSecond: number;
   shopMicros: number;
   serverMicros: number;
   benchMicros: number;
   statements: number;
-  /** 1: a core of its own, all the time. */
-  busiestProcess: number;
   /** Of all cores, 0 to 1. */
   machine: number;
-  spent: Record<Crowd, TimeSpent>;
   broken: readonly string[];
 }
+
+export const FULL: readonly Column<Full>[] = [
+  { title: 'orders/s', of: ({ perSecond }) => perSecond },
+  { title: 'p50 ms', of: ({ answers }) => percentilesOf(answers.tookMs).p50Ms, digits: 1 },
+  { title: 'p99 ms', of: ({ answers }) => percentilesOf(answers.tookMs).p99Ms, digits: 1 },
+  { title: 'shop µs/order', of: ({ shopMicros }) => shopMicros },
+  { title: 'server µs/order', of: ({ serverMicros }) => serverMicros },
+  { title: 'bench µs/order', of: ({ benchMicros }) => benchMicros },
+  { title: 'statements/order', of: ({ statements }) => statements, digits: 1 },
+  { title: 'machine %', of: ({ machine }) => machine * 100 },
+];
 
 /** Buyers who order again as soon as they are answered. */
 export async function measureFull(
@@ -50,7 +57,8 @@ export async function measureFull(
   const shop = await MeasuredShop.start(site.url, LONG_LIFE);
   const client = new ShopClient(shop.url);
   const stopped = new AbortController();
-  let [answers, next] = [new Answers(), 0];
+  const answers = new Answers();
+  let next = 0;
   const buyer = async (): Promise<void> => {
     while (!stopped.signal.aborted) {
       const items = [{ sku: skuOf(next++ % skus), quantity: 1 }];
@@ -61,15 +69,13 @@ export async function measureFull(
   const buyers = Array.from({ length: connections }, buyer);
   await pause(Math.min(WARM_UP_SECONDS_MAX, seconds * WARM_UP_SHARE) * 1_000);
 
-  const sessions = await SessionWatch.start(site.url);
   await site.begin();
   const before = await usage(shop);
-  answers = new Answers();
+  answers.forget();
   await pause(seconds * 1_000);
   stopped.abort();
   const after = await usage(shop);
   const done = await site.done();
-  const spent = await sessions.stop();
   await Promise.all(buyers);
   const broken = await brokenInvariants(client);
   client.close();
@@ -86,47 +92,16 @@ export async function measureFull(
     serverMicros: each(done.cpuSeconds),
     benchMicros: each(after.benchCpuSeconds - before.benchCpuSeconds),
     statements: done.statements / orders,
-    busiestProcess: busiestOf(before.readings, after.readings) / elapsedSeconds,
-    machine:
-      1 - (after.cores.idleMs - before.cores.idleMs) / (after.cores.allMs - before.cores.allMs),
-    spent,
+    machine: busyShare(before.cores, after.cores),
     broken,
   };
 }
 
-interface Usage {
-  atMs: number;
-  shopCpuSeconds: number;
-  benchCpuSeconds: number;
-  readings: readonly ProcessReading[];
-  cores: { idleMs: number; allMs: number };
-}
-
-async function usage(shop: MeasuredShop): Promise<Usage> {
-  const { user, system } = process.cpuUsage();
+async function usage(shop: MeasuredShop) {
   return {
     atMs: performance.now(),
     shopCpuSeconds: await shop.cpuSeconds(),
-    benchCpuSeconds: (user + system) / 1e6,
-    readings: await shop.readings(),
+    benchCpuSeconds: cpuSecondsOf(ownCpuTime()),
     cores: coresMs(),
   };
-}
-
-/** @returns CPU seconds */
-function busiestOf(before: readonly ProcessReading[], after: readonly ProcessReading[]): number {
-  const used = after.map(
-    ({ name, cpuSeconds }) =>
-      cpuSeconds - (before.find((reading) => reading.name === name)?.cpuSeconds ?? 0),
-  );
-  return Math.max(0, ...used);
-}
-
-function coresMs(): Usage['cores'] {
-  const sum = { idleMs: 0, allMs: 0 };
-  for (const { times } of cpus()) {
-    sum.idleMs += times.idle;
-    for (const ms of Object.values(times)) sum.allMs += ms;
-  }
-  return sum;
 }

@@ -1,8 +1,10 @@
-import type { Client } from 'pg';
-import type { Bench } from '../bench.js';
+import { openSite } from '../measure/site.js';
+import { percentilesOf } from '../report/statistics.js';
+import { cellsOf, type Column, figure, type Table } from '../report/table.js';
+import type { Settings } from '../run/command-line.js';
+import type { Bench } from '../run/scenario.js';
 import { connect } from '../server/bench-server.js';
-import { openSite } from '../site.js';
-import type { Answers } from './answers.js';
+import { type Answers, shownBroken, shownUnexpected } from './answers.js';
 import { ShopClient } from './client.js';
 import {
   awaitTimers,
@@ -15,8 +17,7 @@ import {
 } from './findings.js';
 import { MeasuredShop } from './measured-shop.js';
 import { PageVisitors } from './page-visitors.js';
-import type { ProcessReading } from './probe.js';
-import { buildShop } from './shop-tables.js';
+import { buildShop } from './orders.js';
 import { Traffic } from './traffic.js';
 
 /** An order's life within seconds, so that its end is measured as well. */
@@ -32,21 +33,10 @@ export const SKUS = 5;
 const WARM_UP_SECONDS_MAX = 10;
 const WARM_UP_SHARE = 0.25;
 
-const HALVES = 2;
-
-/** One process at three moments: before, between the halves and after. */
-export interface ProcessHistory {
-  name: string;
-  readings: readonly ProcessReading[];
-}
-
-export interface Steady {
+interface Steady {
   lateness: readonly TimerLateness[];
   /** By request; those nobody made are left out. */
   answers: readonly (readonly [request: string, answers: Answers])[];
-  processes: readonly ProcessHistory[];
-  /** Of the two halves. */
-  minutes: number;
   orders: OrderCounts;
   shopMicros: number;
   serverMicros: number;
@@ -56,31 +46,31 @@ export interface Steady {
 
 /**
  * Orders at a steady pace, whose buyers pay, pay too late, cancel or forget them, beside visitors of
- * the page. After each half all timers are waited for, garbage is collected and memory is read.
+ * the page, until all of their timers have ended.
  */
-export async function measureSteady(bench: Bench): Promise<Steady> {
-  const { ordersPerSecond: perSecond, shopSeconds } = bench.settings;
+export async function measureSteady(bench: Bench, seconds: number): Promise<Steady> {
+  const { ordersPerSecond: perSecond } = bench.settings;
   const site = await openSite(bench, {}, `shop ${SKUS}`, (url) => buildShop(url, SKUS), {
     countStatements: true,
   });
   const shop = await MeasuredShop.start(site.url, SHORT_LIFE);
   const [client, database] = [new ShopClient(shop.url), await connect(site.url)];
-  const busy = async (seconds: number, traffic: Traffic, visitors: PageVisitors) => {
+  const [traffic, visitors] = [new Traffic(client), new PageVisitors(shop.url)];
+  const busy = async (during: number): Promise<void> => {
     await visitors.come();
-    await traffic.run({ perSecond, seconds, skus: SKUS });
+    await traffic.run({ perSecond, seconds: during, skus: SKUS });
     await visitors.leave();
-    return settled(shop, database);
+    const left = await awaitTimers(database);
+    if (left > 0) throw new Error(`${left} timers of the shop do not end`);
   };
 
-  const warmUpSeconds = Math.min(WARM_UP_SECONDS_MAX, shopSeconds * WARM_UP_SHARE);
-  const readings = [await busy(warmUpSeconds, new Traffic(client), new PageVisitors(shop.url))];
+  const warmUpSeconds = Math.min(WARM_UP_SECONDS_MAX, seconds * WARM_UP_SHARE);
+  await busy(warmUpSeconds);
+  for (const answers of Object.values(answersOf(traffic, visitors))) answers.forget();
   const [since, before] = [await databaseNow(database), await countOrders(database)];
   const cpuSecondsBefore = await shop.cpuSeconds();
   await site.begin();
-  const [traffic, visitors] = [new Traffic(client), new PageVisitors(shop.url)];
-  while (readings.length <= HALVES) {
-    readings.push(await busy(shopSeconds / HALVES, traffic, visitors));
-  }
+  await busy(seconds);
   const done = await site.done();
   const cpuSeconds = (await shop.cpuSeconds()) - cpuSecondsBefore;
   const orders = difference(await countOrders(database), before);
@@ -92,9 +82,9 @@ export async function measureSteady(bench: Bench): Promise<Steady> {
   await site.drop();
   return {
     lateness,
-    answers: answersOf(traffic, visitors),
-    processes: historiesOf(readings),
-    minutes: shopSeconds / 60,
+    answers: Object.entries(answersOf(traffic, visitors)).filter(
+      ([, { tookMs }]) => tookMs.length > 0,
+    ),
     orders,
     shopMicros: (cpuSeconds * 1e6) / orders.placed,
     serverMicros: (done.cpuSeconds * 1e6) / orders.placed,
@@ -103,28 +93,11 @@ export async function measureSteady(bench: Bench): Promise<Steady> {
   };
 }
 
-/** Whatever the orders set going has ended, and garbage is collected. */
-async function settled(shop: MeasuredShop, database: Client): Promise<ProcessReading[]> {
-  const left = await awaitTimers(database);
-  if (left > 0) throw new Error(`${left} timers of the shop do not end`);
-  return shop.readings({ collected: true });
-}
-
-const answersOf = (traffic: Traffic, visitors: PageVisitors): Steady['answers'] =>
-  Object.entries({
-    ...traffic.answers,
-    'GET /': visitors.pages,
-    'GET /feed, first event': visitors.feeds,
-  }).filter(([, { tookMs }]) => tookMs.length > 0);
-
-/** A process that has died meanwhile, and the one in its place, have fewer moments. */
-function historiesOf(moments: readonly ProcessReading[][]): ProcessHistory[] {
-  const names = new Set(moments.flat().map(({ name }) => name));
-  return [...names].map((name) => ({
-    name,
-    readings: moments.flatMap((moment) => moment.filter((reading) => reading.name === name)),
-  }));
-}
+const answersOf = (traffic: Traffic, visitors: PageVisitors): Record<string, Answers> => ({
+  ...traffic.answers,
+  'GET /': visitors.pages,
+  'GET /feed, first event': visitors.feeds,
+});
 
 const difference = (after: OrderCounts, before: OrderCounts): OrderCounts => ({
   placed: after.placed - before.placed,
@@ -132,3 +105,89 @@ const difference = (after: OrderCounts, before: OrderCounts): OrderCounts => ({
   closed: after.closed - before.closed,
   refunded: after.refunded - before.refunded,
 });
+
+const LATENESS: readonly Column<TimerLateness>[] = [
+  { title: 'fired', of: ({ fired }) => fired },
+  { title: 'late p50 ms', of: ({ p50Ms }) => p50Ms, digits: 1 },
+  { title: 'late p99 ms', of: ({ p99Ms }) => p99Ms, digits: 1 },
+  { title: 'most ms', of: ({ maxMs }) => maxMs, digits: 1 },
+];
+
+const ANSWERS: readonly Column<Answers>[] = [
+  { title: 'answers', of: ({ tookMs }) => tookMs.length },
+  { title: 'p50 ms', of: ({ tookMs }) => percentilesOf(tookMs).p50Ms, digits: 1 },
+  { title: 'p99 ms', of: ({ tookMs }) => percentilesOf(tookMs).p99Ms, digits: 1 },
+  { title: 'most ms', of: ({ tookMs }) => percentilesOf(tookMs).maxMs, digits: 1 },
+];
+
+const ORDERS: readonly Column<Steady>[] = [
+  { title: 'placed', of: ({ orders }) => orders.placed },
+  { title: 'paid', of: ({ orders }) => orders.paid },
+  { title: 'closed', of: ({ orders }) => orders.closed },
+  { title: 'refunded', of: ({ orders }) => orders.refunded },
+  { title: 'shop µs/order', of: ({ shopMicros }) => shopMicros },
+  { title: 'server µs/order', of: ({ serverMicros }) => serverMicros },
+  { title: 'statements/order', of: ({ statements }) => statements, digits: 1 },
+];
+
+/** What is said of a measurement while the run goes on. */
+export const STEADY: readonly Column<Steady>[] = [
+  { title: 'timers late p99 ms', of: ({ lateness }) => lateness.at(-1)?.p99Ms ?? Number.NaN },
+  ...ORDERS,
+];
+
+export function steadyTables(
+  steadies: readonly Steady[],
+  { ordersPerSecond }: Settings,
+  seconds: number,
+): Table[] {
+  const title = `The sample shop at ${figure(ordersPerSecond)} orders/s for ${figure(seconds)} s`;
+  const same = <T>(of: (steady: Steady) => readonly T[], named: (each: T) => string) =>
+    byName(steadies.map(of), named);
+  return [
+    {
+      name: 'shop-lateness',
+      title: `${title}: timers`,
+      notes: ['"late": begin of the handler minus due, by the history of the library'],
+      columns: ['timer', ...LATENESS.map(({ title: column }) => column)],
+      rows: same(
+        ({ lateness }) => lateness,
+        ({ name }) => name,
+      ).map(([name, found]) => [name, ...cellsOf(LATENESS, found)]),
+    },
+    {
+      name: 'shop-answers',
+      title: `${title}: answers`,
+      notes: [
+        'open loop over connections that stay open; "/" and "/feed" each second, over a new one',
+        'what has no answers is left out: without `npm run build` there is no page',
+      ],
+      columns: ['request', ...ANSWERS.map(({ title: column }) => column), 'unexpected'],
+      rows: same(
+        ({ answers }) => answers,
+        ([request]) => request,
+      ).map(([request, found]) => {
+        const answers = found.map(([, each]) => each);
+        return [request, ...cellsOf(ANSWERS, answers), shownUnexpected(answers)];
+      }),
+    },
+    {
+      name: 'shop-orders',
+      title: `${title}: orders`,
+      notes: [
+        'a third is paid, a third paid late or cancelled, a third left; µs of CPU for all of it',
+      ],
+      columns: ['orders', ...ORDERS.map(({ title: column }) => column), 'invariants'],
+      rows: [['of all', ...cellsOf(ORDERS, steadies), shownBroken(steadies)]],
+    },
+  ];
+}
+
+/** The figures of all rounds by name, in the order in which the first has them. */
+function byName<T>(
+  ofRounds: readonly (readonly T[])[],
+  named: (each: T) => string,
+): [name: string, found: T[]][] {
+  const names = new Set(ofRounds.flat().map(named));
+  return [...names].map((name) => [name, ofRounds.flat().filter((each) => named(each) === name)]);
+}

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { PlacedOrder } from '../../src/shop/orders/orders.schemas.js';
-import { skuOf } from '../burst/orders.js';
+import { skuOf } from './orders.js';
 import { Answers } from './answers.js';
 import type { ShopClient } from './client.js';
 

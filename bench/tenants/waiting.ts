@@ -1,16 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { DelayService, OnDelay } from 'nestjs-delay-queue';
 import { compile, OURS, prepare } from '../adapters/ours.js';
-import { type Bench, interleaved } from '../bench.js';
-import { cellsOf, type Column, figure, type Table } from '../report/table.js';
+import { openSite } from '../measure/site.js';
+import { type Column, figure, type Table } from '../report/table.js';
+import { type Bench, compare } from '../run/scenario.js';
 import { connect } from '../server/bench-server.js';
-import { ServerCpu } from '../server/server-cpu.js';
-import { openSite } from '../site.js';
-
-interface Variant {
-  title: string;
-  waiting: number;
-}
+import { cpuSecondsOf, ownCpuTime } from '../server/process-cpu.js';
 
 /** Milliseconds of a processor for each delay that runs. */
 interface PerDelay {
@@ -18,14 +13,14 @@ interface PerDelay {
   serverMs: number;
 }
 
-const SECONDS = 15;
 /** Of groups that wait for nothing. */
 const PER_SECOND = 50;
 
-const VARIANTS: readonly Variant[] = [0, 1_000, 10_000, 160_000].map((waiting) => ({
-  title: `beside ${figure(waiting)} groups that wait`,
-  waiting,
-}));
+/** To build its database, and to stop. */
+const SETUP_SECONDS = 5;
+/** Groups of which the first delay runs in a second, before the measurement: a rough guess. */
+const USED_UP_PER_SECOND = 4_000;
+const TELL_EVERY_MS = 5_000;
 
 const COLUMNS: readonly Column<PerDelay>[] = [
   { title: 'process ms each', of: ({ processMs }) => processMs, digits: 2 },
@@ -41,29 +36,27 @@ const FILL = `
 
 /** What a delay costs whose group is free, beside groups whose rate is used up. */
 export async function besideWaiting(bench: Bench): Promise<Table> {
-  const results = await interleaved(
-    bench,
-    VARIANTS,
-    ({ waiting }) => measure(bench, waiting),
-    ({ processMs, serverMs }) =>
-      `process ${figure(processMs, 2)} ms, server ${figure(serverMs, 2)} ms each`,
-  );
-  return {
+  const { tenantSeconds, waiting } = bench.settings;
+  return compare(bench, {
     name: 'tenants-waiting',
     title: 'Delays of free groups beside groups that wait for their rate',
     notes: [
-      `one process, history on, ${PER_SECOND} delays a second for ${SECONDS} s, each of a new group; a rate of 1 an hour`,
+      `one process, history on, ${PER_SECOND} delays a second for ${tenantSeconds} s, each of a new group; a rate of 1 an hour`,
       'everything that the process and the server do meanwhile is counted, loads and sweeps too',
     ],
-    columns: ['', ...COLUMNS.map(({ title }) => title)],
-    rows: results.map(({ variant, measurements }) => [
-      variant.title,
-      ...cellsOf(COLUMNS, measurements),
-    ]),
-  };
+    variants: waiting.map((each) => ({
+      title: `beside ${figure(each)} groups that wait`,
+      waiting: each,
+    })),
+    measure: (variant) => measure(bench, variant.waiting, tenantSeconds),
+    labels: { '': ({ title }) => title },
+    columns: COLUMNS,
+    expectedSeconds: (variant) =>
+      tenantSeconds + SETUP_SECONDS + variant.waiting / USED_UP_PER_SECOND,
+  });
 }
 
-async function measure(bench: Bench, waiting: number): Promise<PerDelay> {
+async function measure(bench: Bench, waiting: number, seconds: number): Promise<PerDelay> {
   const site = await openSite(bench, OURS, 'tenants-waiting', prepare);
   const client = await connect(site.url);
   let ended = 0;
@@ -87,25 +80,31 @@ async function measure(bench: Bench, waiting: number): Promise<PerDelay> {
   await client.query('ANALYZE');
   const app = await compile(site.url, {}, [Handler]);
   await app.init();
-  await until(waiting);
+  const tell = setInterval(
+    () =>
+      bench.progress(
+        `${figure(ended)} of ${figure(waiting)} groups have used up their rate so far`,
+      ),
+    TELL_EVERY_MS,
+  );
+  await until(waiting).finally(() => clearInterval(tell));
   const delays = app.get(DelayService, { strict: false });
-  const server = await ServerCpu.of(client, new URL(site.url).hostname);
-  const serverBefore = await server.seconds();
-  const before = process.cpuUsage();
-  const count = SECONDS * PER_SECOND;
+  await site.begin();
+  const before = ownCpuTime();
+  const count = seconds * PER_SECOND;
   const done = until(waiting + count);
   for (let n = 0; n < count; n += 1) {
     await delays.schedule('bench.run', { n }, { after: 0, group: `free ${n}` });
     await pause(1_000 / PER_SECOND);
   }
   await done;
-  const { user, system } = process.cpuUsage(before);
-  const serverSeconds = (await server.seconds()) - serverBefore;
+  const processSeconds = cpuSecondsOf(ownCpuTime(before));
+  const { cpuSeconds: serverSeconds } = await site.done();
   await app.close();
   await client.end();
   await site.drop();
   return {
-    processMs: (user + system) / 1e3 / count,
+    processMs: (processSeconds * 1e3) / count,
     serverMs: (serverSeconds * 1e3) / count,
   };
 }

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, cp, mkdtemp, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import { EmbeddedPostgresError } from './embedded-postgres.error.js';
 import { canReach, reachableFolder, type OperatingUser } from './operating-user.js';
 
@@ -33,6 +35,13 @@ export async function locateBinaries(
     pgCtl: join(native, 'bin', 'pg_ctl'),
     majorVersion: version.split('.')[0] ?? '',
   };
+}
+
+/** Those of another Postgres. @param folder such as `/usr/lib/postgresql/15/bin` */
+export async function binariesIn(folder: string): Promise<Binaries> {
+  const { stdout } = await promisify(execFile)(join(folder, 'postgres'), ['--version']);
+  const [majorVersion = ''] = /\d+/.exec(stdout) ?? [];
+  return { initdb: join(folder, 'initdb'), pgCtl: join(folder, 'pg_ctl'), majorVersion };
 }
 
 export function packageName(): string {

@@ -4,6 +4,8 @@ export interface KeeperOptions {
   dataDir: string;
   /** Settings for `postgresql.conf`, applied when the server is started, not when it is joined. */
   settings?: Record<string, string | number>;
+  /** Folder of another Postgres' programs, such as `/usr/lib/postgresql/15/bin`. Default: the embedded one's. */
+  programs?: string;
   /** Whether to remove `dataDir` once the last user has left. Default false. */
   temporary?: boolean;
   /**

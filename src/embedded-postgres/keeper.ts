@@ -9,7 +9,7 @@
  * and connection, so nothing depends on process ids, which are reused.
  */
 import { rm } from 'node:fs/promises';
-import { locateBinaries } from './binaries.js';
+import { binariesIn, locateBinaries } from './binaries.js';
 import { openDataFolder } from './data-folder.js';
 import { messageOf } from './embedded-postgres.error.js';
 import type { KeeperMessage, KeeperOptions } from './keeper.protocol.js';
@@ -35,7 +35,8 @@ const log = (line: string): void => tell({ type: 'log', line });
 
 async function openServer(options: KeeperOptions): Promise<Server> {
   const folder = await openDataFolder(options.dataDir, log);
-  const binaries = await locateBinaries(folder.user);
+  const { programs } = options;
+  const binaries = await (programs ? binariesIn(programs) : locateBinaries(folder.user));
   return new Server(binaries, folder, options.settings ?? {}, log);
 }
 

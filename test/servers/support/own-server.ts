@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { delayQueueMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { locateBinaries, type Binaries } from '../../../src/embedded-postgres/binaries.js';
+import { type Binaries, binariesIn, locateBinaries } from '../../../src/embedded-postgres/binaries.js';
 import { openDataFolder, type DataFolder } from '../../../src/embedded-postgres/data-folder.js';
 import { freePort, HOST } from '../../../src/embedded-postgres/free-port.js';
 import { initialize, SETTINGS_FILE } from '../../../src/embedded-postgres/initialize.js';
@@ -20,7 +20,8 @@ type Locate = (user: DataFolder['user']) => Promise<Binaries>;
 /** A folder with the programs of a Postgres. */
 export const programsIn =
   (path: string): Locate =>
-  async () => ({ initdb: join(path, 'initdb'), pgCtl: join(path, 'pg_ctl'), majorVersion: '' });
+  () =>
+    binariesIn(path);
 
 export type Settings = Record<string, string | number>;
 

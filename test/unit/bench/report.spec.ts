@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { account, shownAccounting } from '../../../bench/accounting.js';
+import { account, shownAccounting } from '../../../bench/measure/accounting.js';
 import type { WorkerReport } from '../../../bench/processes/protocol.js';
 import { largest, median, percentile, percentilesOf } from '../../../bench/report/statistics.js';
 import { cellsOf, render, spread } from '../../../bench/report/table.js';

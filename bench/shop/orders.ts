@@ -1,4 +1,7 @@
+import { runMigrations } from 'nestjs-delay-queue';
 import type { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { numberOf, withClient } from '../server/bench-server.js';
 
 /** Orders are numbered; an id says which it is. */
 const ID_PREFIX = '00000000-0000-4000-8000-';
@@ -13,6 +16,18 @@ export const orderNumberOf = (orderId: string): number =>
 
 /** The id of the SKU that {@link stockShop} gave that number. */
 export const skuOf = (n: number): string => `SKU-${String(n).padStart(6, '0')}`;
+
+/** Builds the tables of the sample shop, with so many SKUs that never run out. */
+export async function buildShop(url: string, skus: number): Promise<void> {
+  const { databaseOptions } = await import('../../src/app.module.js');
+  const source = await new DataSource(databaseOptions(url)).initialize();
+  try {
+    await runMigrations(source);
+  } finally {
+    await source.destroy();
+  }
+  await withClient(url, (client) => stockShop(client, skus));
+}
 
 /** Something to sell, in place of the shop's own five. */
 export async function stockShop(client: Client, skus: number): Promise<void> {
@@ -29,26 +44,24 @@ interface Placing {
   orders: number;
   skus: number;
   leadMs: number;
-  /** Whether each has one; else nobody is told of its deadline. */
+  /** Whether each has one. */
   delays: boolean;
 }
 
 /**
  * Writes unpaid orders as `PlaceOrderService` leaves them: lines, stock taken, a keyed delay. Their
  * deadlines lie evenly in the second that begins `leadMs` from now.
- *
- * @returns the first deadline, in milliseconds since 1970 on the database's clock
  */
 export async function placeOrders(
   client: Client,
   { orders, skus, leadMs, delays }: Placing,
-): Promise<number> {
+): Promise<void> {
   await client.query('BEGIN');
-  const { rows } = await client.query<{ first_ms: number }>(
-    `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 + $1::float8 AS first_ms`,
+  const firstMs = await numberOf(
+    client,
+    'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 + $1::float8',
     [leadMs],
   );
-  const firstMs = rows[0]?.first_ms ?? Number.NaN;
   await client.query(
     `INSERT INTO orders (id, status, total, merchant_id, pay_deadline, confirm_after_ms, rate_after_ms)
      SELECT ${ID}, 'UNPAID', ${LINES} * 1000, 'tea-house', ${DEADLINE}, 1209600000, 172800000
@@ -72,7 +85,6 @@ export async function placeOrders(
   if (delays) await client.query(DELAY_EACH);
   await client.query('COMMIT');
   await client.query('VACUUM (ANALYZE)');
-  return firstMs;
 }
 
 const DELAY_EACH = `

@@ -1,4 +1,4 @@
-import type { WorkerReport } from './processes/protocol.js';
+import type { WorkerReport } from '../processes/protocol.js';
 
 /** What became of every delay of a measurement. */
 export interface Accounting {
@@ -7,7 +7,7 @@ export interface Accounting {
   lost: number;
   /** Ran more than once. */
   twice: number;
-  /** Handlers that ran for a number nobody measured: the far future came early. */
+  /** Handlers that ran for a number that is not measured: the far future came early. */
   strays: number;
   /** Rows that should be gone and are not. */
   leftBehind: number;
@@ -38,3 +38,9 @@ export function shownAccounting(all: readonly Accounting[]): string {
   const leftBehind = total('leftBehind') === 0 ? '' : `, ${total('leftBehind')} left behind`;
   return `${total('lost')} / ${total('twice')}${strays}${leftBehind}`;
 }
+
+/** The last column of whatever runs delays. */
+export const LOST_OR_TWICE = {
+  'lost / twice': (measurements: readonly { accounting: Accounting }[]): string =>
+    shownAccounting(measurements.map(({ accounting }) => accounting)),
+};

@@ -1,10 +1,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { UsageError } from './option-values.js';
-import { CHART_PLANS, chartOf } from './report/chart-plans.js';
-import { drawChart } from './report/chart.js';
-import type { Results } from './report/results.js';
-import type { Table } from './report/table.js';
+import { UsageError } from '../run/command-line.js';
+import { CHART_PLANS, chartOf } from './chart-plans.js';
+import { drawChart } from './chart.js';
+import type { Results, Table } from './table.js';
 
 /**
  * Draws what `--json` wrote.
