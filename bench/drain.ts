@@ -8,8 +8,7 @@ import {
 import { adaptersLike } from './adapters/adapters.js';
 import { account, type Accounting, LOST_OR_TWICE } from './measure/accounting.js';
 import { openSite, statementSource } from './measure/site.js';
-import { awaitSettled } from './processes/await-settled.js';
-import { BenchProcess } from './processes/bench-process.js';
+import { awaitSettled, BenchProcess } from './processes/bench-process.js';
 import type { WorkerReport } from './processes/protocol.js';
 import { largest } from './report/statistics.js';
 import { type Column, figure, type Table } from './report/table.js';
@@ -31,6 +30,10 @@ interface Drain {
   /** Once all processes are at work. */
   onceWarmPerSecond: number;
   longestPauseMs: number;
+  /** The largest of all processes. */
+  firstHandlerMs: number;
+  longestBlockMs: number;
+  memoryMiB: number;
   workerMicros: number;
   serverMicros: number;
   statements: number;
@@ -50,7 +53,10 @@ const WARM_UPS = 3;
 const COLUMNS: readonly Column<Drain>[] = [
   { title: 'delays/s', of: (drain) => drain.perSecond },
   { title: 'once warm', of: (drain) => drain.onceWarmPerSecond },
+  { title: 'first handler ms', of: (drain) => drain.firstHandlerMs },
   { title: 'longest pause ms', of: (drain) => drain.longestPauseMs },
+  { title: 'longest block ms', of: (drain) => drain.longestBlockMs, digits: 1 },
+  { title: 'MiB at most', of: (drain) => drain.memoryMiB },
   { title: 'worker µs/delay', of: (drain) => drain.workerMicros, digits: 1 },
   { title: 'server µs/delay', of: (drain) => drain.serverMicros, digits: 1 },
   { title: 'statements/delay', of: (drain) => drain.statements, digits: 4 },
@@ -87,6 +93,8 @@ export async function run(bench: Bench): Promise<Table[]> {
         notes: [
           ...notes,
           '"once warm": the pace at which handlers began between four and nine tenths of the delays',
+          '"longest pause": between two delays that a process was done with; "longest block": its event loop did nothing else',
+          '"MiB": resident memory of a process, Node and compiled sources included',
           'plain: a handler that does nothing; async: the same as an async function; update: it changes a row of the ' +
             'caller, ours in the transaction of the attempt, the others on a connection beside it',
           'concurrency per process; the other systems have their settings from their documentation',
@@ -199,6 +207,7 @@ async function measure(bench: Bench, variant: DrainOf): Promise<Drain> {
         url: site.url,
         count,
         running,
+        watchesLoop: true,
       }),
     ),
   );
@@ -227,13 +236,17 @@ async function measure(bench: Bench, variant: DrainOf): Promise<Drain> {
   await site.drop();
 
   const startsAtNs = inOrder(reports.map((report) => report.firstHandledAtNs));
-  const beganAtNs = isStanding ? startsAtNs.find((atNs) => atNs > 0n) : startedAtNs;
+  const firstAtNs = startsAtNs.find((atNs) => atNs > 0n);
+  const beganAtNs = isStanding ? firstAtNs : startedAtNs;
   const endedAtNs = inOrder(reports.map((report) => report.lastSettledAtNs)).at(-1);
   const workerCpuSeconds = reports.reduce((total, report) => total + report.cpuSeconds, 0);
   return {
     perSecond: (count - accounting.lost) / secondsBetween(beganAtNs, endedAtNs),
     onceWarmPerSecond: onceWarmPerSecond(reports),
+    firstHandlerMs: secondsBetween(beganAtNs, firstAtNs) * 1_000,
     longestPauseMs: largest(reports.map((report) => report.longestPauseMs)),
+    longestBlockMs: largest(reports.map((report) => report.longestBlockMs)),
+    memoryMiB: largest(reports.map((report) => report.memoryBytes)) / 2 ** 20,
     workerMicros: (workerCpuSeconds * 1e6) / count,
     serverMicros: (done.cpuSeconds * 1e6) / count,
     statements: done.statements / count,

@@ -6,7 +6,7 @@ import { FILL, ITEMS_MAX } from './endurance/delays.js';
 import type { NodeEnd, NodePart } from './endurance/node.js';
 import { Traffic } from './endurance/traffic.js';
 import { openSite } from './measure/site.js';
-import { ForkedNode } from './processes/forked-node.js';
+import { ForkedNode } from './endurance/forked-node.js';
 import { percentile } from './report/statistics.js';
 import { cellsOf, type Column, figure, type Table } from './report/table.js';
 import { type Bench, measured } from './run/scenario.js';

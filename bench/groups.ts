@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Delay, OnDelay } from 'nestjs-delay-queue';
-import { compile, OURS, prepare } from './adapters/ours.js';
-import { openSite } from './measure/site.js';
+import type { Client } from 'pg';
+import { fillDelays } from './adapters/ours.js';
+import { Countdown, inThisProcess } from './measure/in-process.js';
 import { type Column, figure, type Table } from './report/table.js';
 import { type Percentiles, percentilesOf } from './report/statistics.js';
 import { type Bench, compare, type Variant } from './run/scenario.js';
-import { connect } from './server/bench-server.js';
 
 /** One tenant's sale, due in one moment, and the delays of another tenant that fall due in the seconds after it. */
 const BIG = 100_000;
@@ -27,13 +27,6 @@ const COLUMNS: readonly Column<Percentiles>[] = [
   { title: 'p99 ms', of: ({ p99Ms }) => p99Ms, digits: 1 },
   { title: 'most ms', of: ({ maxMs }) => maxMs, digits: 1 },
 ];
-
-const FILL = `
-  INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, group_id)
-  SELECT 'bench.run', jsonb_build_object('n', $1::int + i), due, due, clock_timestamp(), $2
-  FROM generate_series(0, $3::int - 1) AS i,
-       LATERAL (SELECT date_trunc('milliseconds', now() + ($4::float8 + $5::float8 * i / $3::int)
-                  * interval '1 millisecond')) AS d(due)`;
 
 /** How late the small tenant's delays are beside the crowd of another one, with and without groups. */
 export async function run(bench: Bench): Promise<Table[]> {
@@ -57,30 +50,27 @@ export async function run(bench: Bench): Promise<Table[]> {
 }
 
 async function measure(bench: Bench, grouped: boolean): Promise<Percentiles> {
-  const site = await openSite(bench, OURS, 'groups', prepare);
-  const client = await connect(site.url);
   const latenessMs: number[] = [];
-  let done!: () => void;
-  const smallDone = new Promise<void>((resolve) => {
-    done = resolve;
-  });
+  const small = new Countdown(SMALL);
   class Handler {
     @OnDelay('bench.run', { concurrency: 100 })
     async run(delay: Delay<'bench.run'>): Promise<void> {
       await pause(HANDLER_TAKES_MS);
       if (delay.payload.n < BIG) return;
       latenessMs.push(delay.latenessMs);
-      if (latenessMs.length === SMALL) done();
+      small.count();
     }
   }
-  const group = (name: string): string | null => (grouped ? name : null);
-  await client.query(FILL, [0, group('big'), BIG, DUE_IN_MS, 0]);
-  await client.query(FILL, [BIG, group('small'), SMALL, DUE_IN_MS, SMALL_WITHIN_MS]);
-  const app = await compile(site.url, {}, [Handler]);
-  await app.init();
-  await smallDone;
-  await app.close();
-  await client.end();
-  await site.drop();
+  const group = (name: string): string => (grouped ? `'${name}'` : 'NULL');
+  const due = { dueFromMs: DUE_IN_MS, dueToMs: DUE_IN_MS };
+  const later = { ...due, dueToMs: DUE_IN_MS + SMALL_WITHIN_MS };
+  const fill = async (client: Client): Promise<void> => {
+    await fillDelays(client, { first: 0, count: BIG, ...due }, group('big'));
+    await fillDelays(client, { first: BIG, count: SMALL, ...later }, group('small'));
+  };
+  await inThisProcess(bench, fill, Handler, {}, async (start) => {
+    await start();
+    await small.reached;
+  });
   return percentilesOf(latenessMs);
 }

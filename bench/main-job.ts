@@ -3,8 +3,7 @@ import { adapterOf, missingOf } from './adapters/adapters.js';
 import { ORDERS, POOL_MAX } from './adapters/orders.js';
 import { account, type Accounting, LOST_OR_TWICE } from './measure/accounting.js';
 import { openSite } from './measure/site.js';
-import { awaitSettled } from './processes/await-settled.js';
-import { BenchProcess } from './processes/bench-process.js';
+import { awaitSettled, BenchProcess } from './processes/bench-process.js';
 import { type Column, figure, type Table } from './report/table.js';
 import { type Bench, compare, type Variant } from './run/scenario.js';
 import {

@@ -7,7 +7,6 @@ import { ORDER_LOOP, SHOP_LOOP } from './loops.js';
 import { OURS, OURS_WITH_ATTEMPTS, OURS_WITHOUT_HISTORY } from './ours.js';
 import { PG_BOSS } from './pg-boss.js';
 import { SHOP } from './shop.js';
-import { TABLE_LEASE } from './table-lease.js';
 import { TABLE_POLL } from './table-poll.js';
 
 /** What people would pick instead and install first, in the order of the tables. */
@@ -24,7 +23,6 @@ const ADAPTERS: readonly Adapter[] = [
   OURS_WITHOUT_HISTORY,
   OURS_WITH_ATTEMPTS,
   TABLE_POLL,
-  TABLE_LEASE,
   ORDER_LOOP,
   BARE_SESSIONS,
   SHOP,

@@ -1,9 +1,11 @@
 import type { Client, QueryResult } from 'pg';
 import { completeOneSql, fenceOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { engineSettings } from '../../src/delay-queue/database/connection-config.js';
+import { PreparedStatements } from '../../src/delay-queue/database/prepared-statements.js';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
+import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 import type { ClaimedRow } from '../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Adapter, BenchWorker, Hears, Running } from './adapter.js';
-import { dueOn, engineStoreOn } from './engine-store.js';
 import { OURS } from './ours.js';
 import { connect } from '../server/bench-server.js';
 import { ORDERS } from './orders.js';
@@ -31,7 +33,7 @@ export const BARE_SESSIONS: Adapter = {
 async function openWorker(url: string, _running: Running, hears: Hears): Promise<BenchWorker> {
   const claiming = await connect(url);
   const sessions = await Promise.all(Array.from({ length: SESSIONS }, () => attemptsOn(url)));
-  const store = engineStoreOn(claiming, 'ends');
+  const store = engineStoreOn(claiming);
   const claimed: ClaimedRow[] = [];
   let due: { id: number; epoch: number }[] = [];
   let refill: Promise<void> | undefined;
@@ -88,6 +90,30 @@ async function attemptsOn(url: string) {
     if (closed.rowCount !== 1 || removed?.rowCount !== 1) throw new Error(`${id} was not closed`);
   };
   return { client, attempt };
+}
+
+const QUERY_TIMEOUT_MS = 15_000;
+
+/** The engine's statements on one session, without the engine. */
+function engineStoreOn(client: Client): AttemptStore {
+  const prepared = new PreparedStatements(engineSettings(QUERY_TIMEOUT_MS));
+  prepared.use();
+  const runner = {
+    query: async <Row>(sql: string, parameters: unknown[]): Promise<Row[]> => {
+      await prepared.applySettings(client);
+      return prepared.run<Row>(client, sql, parameters);
+    },
+  };
+  return new AttemptStore(runner, 'delay_queue', 'ends', 'bench');
+}
+
+/** What can be claimed now, in the order in which the engine would. */
+async function dueOn(client: Client): Promise<{ id: number; epoch: number }[]> {
+  const { rows } = await client.query<{ due: string }>(
+    `SELECT json_agg(json_build_object('id', id, 'epoch', epoch) ORDER BY wake_at, id)::text AS due
+     FROM delay_queue.delay WHERE wake_at <= clock_timestamp()`,
+  );
+  return JSON.parse(rows[0]?.due ?? '[]') as { id: number; epoch: number }[];
 }
 
 /** Of several statements in one message. */

@@ -1,8 +1,7 @@
 import { openShop } from './orders.js';
 import { load } from '../peers/load.js';
 import { withClient } from '../server/bench-server.js';
-import { missingRedis } from '../server/programs.js';
-import { RedisServer } from '../server/redis-server.js';
+import { redisPath, RedisServer } from '../server/redis-server.js';
 import { missingPackages, named } from './peer.js';
 import type {
   Adapter,
@@ -59,7 +58,10 @@ function bullmqRedis(fsync: string, redis: RedisServer, durability: string): Ada
         'its remove() answers 1 for an absent job, too'
       );
     },
-    missing: () => [...missingPackages(BULLMQ, 'ioredis'), ...missingRedis()],
+    missing: () => [
+      ...missingPackages(BULLMQ, 'ioredis'),
+      ...(redisPath() ? [] : ['redis-server (apt-get install redis-server)']),
+    ],
     elsewhere: redis,
     prepare: () => redis.empty(),
     async fill(_url, batch) {

@@ -13,8 +13,10 @@ import {
   type TransactionalDelayBatchContext,
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
+import type { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { tellClaims } from './engine-store.js';
+import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
+import { LimitStore } from '../../src/delay-queue/store/limit.store.js';
 import { closeOrder, closeOrders, POOL_MAX } from './orders.js';
 import { withClient, numberAt } from '../server/bench-server.js';
 import {
@@ -71,6 +73,17 @@ function ours(name: string, options: DelayQueueOptions): Adapter {
       return producerOf(app);
     },
   };
+}
+
+/** Of the engine in this process: claims of names with limits, too. */
+export function tellClaims(hears: Hears): void {
+  for (const { prototype } of [AttemptStore, LimitStore]) {
+    const claim = prototype.claim as (...given: unknown[]) => Promise<never>;
+    prototype.claim = function (...given: unknown[]) {
+      hears.claimed();
+      return claim.apply(this, given);
+    };
+  }
 }
 
 function producerOf(app: TestingModule): BenchProducer {
@@ -175,18 +188,25 @@ export async function prepare(url: string): Promise<void> {
   }
 }
 
-async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): Promise<void> {
-  await withClient(url, async (client) => {
-    await client.query(
-      `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
-       SELECT $1, jsonb_build_object('n', $2::int + i), due, due, clock_timestamp()
-       FROM generate_series(0, $3::int - 1) AS i,
-            LATERAL (SELECT date_trunc('milliseconds', now()
-                       + ($4::float8 + ($5::float8 - $4::float8) * i / $3::int)
-                       * interval '1 millisecond')) AS d(due)`,
-      [NAME, first, count, dueFromMs, dueToMs],
-    );
-  });
+function fill(url: string, batch: Batch): Promise<void> {
+  return withClient(url, (client) => fillDelays(client, batch));
+}
+
+/** @param groupSql the group of delay `n` */
+export async function fillDelays(
+  client: Client,
+  { first, count, dueFromMs, dueToMs }: Batch,
+  groupSql = 'NULL',
+): Promise<void> {
+  await client.query(
+    `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, group_id)
+     SELECT $1, jsonb_build_object('n', n), due, due, clock_timestamp(), ${groupSql}
+     FROM generate_series(0, $3::int - 1) AS i, LATERAL (SELECT $2::int + i) AS numbered(n),
+          LATERAL (SELECT date_trunc('milliseconds', now()
+                     + ($4::float8 + ($5::float8 - $4::float8) * i / $3::int)
+                     * interval '1 millisecond')) AS d(due)`,
+    [NAME, first, count, dueFromMs, dueToMs],
+  );
 }
 
 function left(url: string): Promise<number> {

@@ -1,7 +1,6 @@
 import { Pool } from 'pg';
 import { connect, withClient, numberAt } from '../server/bench-server.js';
 import type { Adapter, Batch, BenchProducer, BenchWorker, Hears } from './adapter.js';
-import { pollingWorker } from './poller.js';
 
 const TICK_MS = 1_000;
 const PAGE = 100;
@@ -67,15 +66,36 @@ async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): P
 
 async function openWorker(url: string, hears: Hears): Promise<BenchWorker> {
   const client = await connect(url);
-  const takePage = async (): Promise<boolean> => {
-    const { rows } = await client.query<{ payload: { n: number }; due_ms: number }>(PAGE_SQL);
-    for (const { payload, due_ms: dueMs } of rows) {
-      hears.handled(payload.n, dueMs);
-      hears.settled();
+  let [isStopped, polling]: [boolean, Promise<void> | undefined] = [false, undefined];
+  let timer: NodeJS.Timeout | undefined;
+  const poll = async (): Promise<void> => {
+    for (;;) {
+      const { rows } = await client.query<{ payload: { n: number }; due_ms: number }>(PAGE_SQL);
+      for (const { payload, due_ms: dueMs } of rows) {
+        hears.handled(payload.n, dueMs);
+        hears.settled();
+      }
+      if (isStopped || rows.length < PAGE) return;
     }
-    return rows.length === PAGE;
   };
-  return pollingWorker({ tickMs: TICK_MS, takePage, close: () => client.end() });
+  /** No tick begins while the one before is at work. */
+  const tick = (): void => {
+    polling ??= poll().finally(() => {
+      polling = undefined;
+    });
+  };
+  return {
+    async start() {
+      timer = setInterval(tick, TICK_MS);
+      tick();
+    },
+    async stop() {
+      isStopped = true;
+      clearInterval(timer);
+      await polling;
+      await client.end();
+    },
+  };
 }
 
 async function openProducer(url: string): Promise<BenchProducer> {

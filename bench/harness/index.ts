@@ -7,10 +7,9 @@ import { readFileSync } from 'node:fs';
 import { DelayAdmin, DelayEvents, DelayService } from 'nestjs-delay-queue';
 import { compile, prepare } from '../adapters/ours.js';
 import { UsageError } from '../run/command-line.js';
-import { Depth } from './depth.js';
 import { readEnvironment } from './environment.js';
 import { Jobs, workerOf } from './jobs.js';
-import { Producer } from './producer.js';
+import { Depth, Producer } from './producer.js';
 import { Sampler } from './sampler.js';
 
 const jsonOf = (file: string): Record<string, unknown> =>

@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DelayService } from 'nestjs-delay-queue';
-import type { Depth } from './depth.js';
+import type { DelayAdmin, DelayService } from 'nestjs-delay-queue';
 import { type Environment, rateOf } from './environment.js';
-import type { Jobs } from './jobs.js';
+import { JOB, type Jobs } from './jobs.js';
 
 /** After a call that failed. The harness stops Postgres, too. */
 const AFTER_FAILURE_MS = 200;
@@ -58,5 +57,33 @@ export class Producer {
     this.jobs.scheduled += count;
     const tookMs = performance.now() - startedAtMs;
     for (let n = 0; n < count; n += 1) this.jobs.added.note(tookMs);
+  }
+}
+
+const COUNT_EVERY_MS = 500;
+
+/** How many jobs wait: due, and not begun. */
+export class Depth {
+  /** As it was counted last. */
+  value = 0;
+
+  constructor(private readonly admin: DelayAdmin) {}
+
+  async run(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      await this.count();
+      await pause(COUNT_EVERY_MS, null, { signal: stop }).catch(() => {});
+    }
+  }
+
+  /** Anew; as it was when Postgres does not answer. */
+  async count(): Promise<number> {
+    try {
+      const { names } = await this.admin.stats();
+      this.value = names.find(({ name }) => name === JOB)?.overdue ?? 0;
+    } catch (error) {
+      process.stderr.write(`counting jobs: ${String(error)}\n`);
+    }
+    return this.value;
   }
 }

@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { adapterOf } from '../adapters/adapters.js';
 import { stopLater } from '../run/shutdown.js';
-import type { Call, Command, Message, WorkOrder } from './protocol.js';
+import type { Call, Command, Message, WorkerReport, WorkOrder } from './protocol.js';
 
 /** Compiling the sources and connecting; also the stop, which drains. */
 const WITHIN_MS = 60_000;
@@ -125,3 +126,28 @@ const isOf = <Type extends Message['type']>(
   message: Message,
   type: Type,
 ): message is MessageOf<Type> => message.type === type;
+
+const LOOK_EVERY_MS = 20;
+
+/** Nothing new for so long: what is missing now counts as lost. */
+const GIVE_UP_AFTER_MS = 30_000;
+
+/** Time for a run that should not have been, before everything is counted. */
+const AFTERMATH_MS = 300;
+
+/** Waits until the workers together are done with `count` delays, or make no progress any more. */
+export async function awaitSettled(
+  workers: readonly BenchProcess[],
+  count: number,
+): Promise<WorkerReport[]> {
+  let [settled, progressAtMs] = [0, performance.now()];
+  while (settled < count && performance.now() - progressAtMs < GIVE_UP_AFTER_MS) {
+    await pause(LOOK_EVERY_MS);
+    for (const worker of workers) worker.check();
+    const now = workers.reduce((total, worker) => total + worker.settled, 0);
+    if (now > settled) progressAtMs = performance.now();
+    settled = now;
+  }
+  await pause(AFTERMATH_MS);
+  return Promise.all(workers.map((worker) => worker.ask({ type: 'report' }, 'report')));
+}

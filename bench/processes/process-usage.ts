@@ -6,7 +6,7 @@ import { roundTrips } from './round-trips.js';
 
 export type ProcessUsage = Pick<
   WorkerReport,
-  'cpu' | 'cpuSeconds' | 'roundTrips' | 'longestBlockMs' | 'memory'
+  'cpu' | 'cpuSeconds' | 'roundTrips' | 'longestBlockMs' | 'memoryBytes'
 >;
 
 /** The finest that there is; it adds itself to what it measures. */
@@ -18,7 +18,6 @@ const KIBIBYTE = 1_024;
 export class UsageWatch {
   readonly #cpuAtStart: CpuTime = ownCpuTime();
   readonly #roundTripsAtStart = roundTrips();
-  readonly #memoryAtStartBytes = process.memoryUsage.rss();
   readonly #loop: IntervalHistogram | undefined;
 
   constructor(watchesLoop: boolean) {
@@ -36,7 +35,7 @@ export class UsageWatch {
       cpuSeconds: cpuSecondsOf(cpu),
       roundTrips: roundTrips() - this.#roundTripsAtStart,
       longestBlockMs: this.#loop ? Math.max(0, this.#loop.max / 1e6 - RESOLUTION_MS) : Number.NaN,
-      memory: { atStartBytes: this.#memoryAtStartBytes, mostBytes: highWaterBytes() },
+      memoryBytes: highWaterBytes(),
     };
   }
 }

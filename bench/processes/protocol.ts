@@ -109,6 +109,6 @@ export interface WorkerReport {
   roundTrips: number;
   /** Longest time that the event loop did nothing else; NaN when it was not asked for. */
   longestBlockMs: number;
-  /** The process's memory when it was told to start, and the most it had since then. */
-  memory: { atStartBytes: number; mostBytes: number };
+  /** The most memory that the process had since it was told to start. */
+  memoryBytes: number;
 }

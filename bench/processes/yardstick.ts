@@ -1,7 +1,9 @@
-import { connect } from '../server/bench-server.js';
+import { numberOf, withClient } from '../server/bench-server.js';
 
 /** Out of so many the quickest answer counts: it says most precisely what time it was. */
 const SAMPLES = 50;
+
+const NOW_MS = 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000';
 
 /**
  * The database's clock as seen from this process, the same measure for every system: none of them
@@ -14,25 +16,19 @@ export class Yardstick {
     readonly uncertaintyMs: number,
   ) {}
 
-  static async measure(url: string): Promise<Yardstick> {
-    const client = await connect(url);
-    try {
+  static measure(url: string): Promise<Yardstick> {
+    return withClient(url, async (client) => {
       let best = { roundTripMs: Infinity, offsetMs: 0 };
       for (let sample = 0; sample < SAMPLES; sample += 1) {
         const askedAtMs = performance.now();
-        const { rows } = await client.query<{ ms: number }>(
-          'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms',
-        );
+        const nowMs = await numberOf(client, NOW_MS);
         const answeredAtMs = performance.now();
         const roundTripMs = answeredAtMs - askedAtMs;
         if (roundTripMs >= best.roundTripMs) continue;
-        const offsetMs = (rows[0]?.ms ?? Number.NaN) - (askedAtMs + answeredAtMs) / 2;
-        best = { roundTripMs, offsetMs };
+        best = { roundTripMs, offsetMs: nowMs - (askedAtMs + answeredAtMs) / 2 };
       }
       return new Yardstick(best.offsetMs, best.roundTripMs / 2);
-    } finally {
-      await client.end();
-    }
+    });
   }
 
   /** Milliseconds since 1970 on the database's clock. */

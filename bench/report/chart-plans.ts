@@ -36,8 +36,20 @@ const BESIDE: Label = {
   shown: (text) => (text === '0' ? '' : `beside ${text}`),
 };
 
-const LATE = { kind: 'ranges', markNames: ['p50', 'p99', 'max'], digits: 1 } as const;
-const LATE_LABELS = [SYSTEM, { column: 'rate/s', shown: (text: string) => `${text}/s` }, BESIDE];
+/** @param prefix of the three columns */
+function latenessPlan(file: string, title: string, prefix: string): ChartPlan {
+  return {
+    file,
+    table: 'lateness',
+    title,
+    subtitle: 'handler start minus due, in ms, on a scale of powers of ten; less is better',
+    kind: 'ranges',
+    markNames: ['p50', 'p99', 'max'],
+    digits: 1,
+    columns: ['p50', 'p99', 'max'].map((column) => prefix + column),
+    labels: [SYSTEM, { column: 'rate/s', shown: (text) => `${text}/s` }, BESIDE],
+  };
+}
 
 const DRAINED = {
   kind: 'bars',
@@ -101,24 +113,8 @@ export const CHART_PLANS: readonly ChartPlan[] = [
     labels: [SYSTEM, PROCESSES, BESIDE],
     only: { column: 'beside', isNot: '0' },
   },
-  {
-    file: 'lateness',
-    table: 'lateness',
-    title: 'Lateness while others schedule',
-    subtitle: 'handler start minus due, in ms, on a scale of powers of ten; less is better',
-    ...LATE,
-    columns: ['p50', 'p99', 'max'],
-    labels: LATE_LABELS,
-  },
-  {
-    file: 'lateness-after',
-    table: 'lateness',
-    title: 'Lateness when nobody schedules any more',
-    subtitle: 'handler start minus due, in ms, on a scale of powers of ten; less is better',
-    ...LATE,
-    columns: ['after p50', 'after p99', 'after max'],
-    labels: LATE_LABELS,
-  },
+  latenessPlan('lateness', 'Lateness while others schedule', ''),
+  latenessPlan('lateness-after', 'Lateness once scheduling has ended', 'after '),
   {
     file: 'idle',
     table: 'idle',
@@ -128,16 +124,6 @@ export const CHART_PLANS: readonly ChartPlan[] = [
     columns: ['server CPU s'],
     digits: 2,
     labels: [SYSTEM, { column: 'pending', shown: (text) => `${text} pending` }],
-  },
-  {
-    file: 'overdue',
-    table: 'overdue',
-    title: 'A node starts and finds a crowd',
-    subtitle: 'ms from its start to the first handler and to the last delay; less is better',
-    kind: 'ranges',
-    columns: ['first handler ms', 'last done ms'],
-    markNames: ['first', 'last'],
-    labels: [SYSTEM, BESIDE],
   },
 ];
 

@@ -8,7 +8,6 @@ export const SCENARIOS = [
   'enqueue',
   'cancel',
   'drain',
-  'overdue',
   'groups',
   'tenants',
   'shop',
@@ -93,15 +92,13 @@ const OPTIONS = {
   /** Delays of one call, and of all calls together, when `enqueue` schedules many at once. */
   bulk: some('1000,10000'),
   bulkCount: one(100_000),
-  /** Delays that are overdue when a node starts. */
-  overdue: one(100_000),
   /** Delays a second of `lateness`. */
   rates: some('200,1000'),
   /** How long `lateness` schedules, and `shop` orders; each has its own default. */
   seconds: perhaps(one(0)),
   ordersPerSecond: one(100),
   connections: some('50'),
-  /** Delays far in the future beside those of `lateness`, `overdue` and `cancel`, and of `idle`. */
+  /** Delays far in the future beside those of `lateness` and `cancel`, and of `idle`. */
   pending: some('0', 0),
   idlePending: some('100000', 0),
   idleSeconds: one(30),
@@ -207,16 +204,12 @@ cancel    --calls 20000 --in-flight 50 --pending 0 (or 0,10000000)
 drain     --count 50000 --processes 1 --concurrency default,1000 --handlers async (or plain,async,update)
           --workers cold (or cold,starting,standing: also with workers that have run before, or are up)
           --backlog 0 (delays of the far future beside a second drain, as 1000000)
-overdue   --overdue 100000 --concurrency 1000 (the last, as in lateness and idle)
-          --pending 0 (delays of the far future beside them, as 1000,10000000)
-groups    (no options)
 tenants   --tenant-seconds 20 --waiting 0,1000,10000,160000
 shop      --orders-per-second 100 --seconds 120 --connections 50
 lateness  --rates 200,1000 --seconds 10 --pending 0 (or 0,1000000,10000000)
-in-transaction (no options)
 endurance --endurance-seconds 1800 --endurance-rate 2000 --ahead 60,600 (seconds)
           --hold-snapshot (in the middle third)
-idle      --idle-pending 100000 (or 100000,1000000) --idle-seconds 30
+idle      --idle-pending 100000 (or 100000,1000000) --idle-seconds 30 (takes the last --concurrency, as lateness)
 
 npm run bench -- --charts FILE[,FILE …] [--charts-into docs/performance]
 draws what --json wrote, as SVG, and measures nothing.

@@ -1,11 +1,21 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort, HOST } from '../../src/embedded-postgres/free-port.js';
 import { load } from '../peers/load.js';
 import { stopLater } from '../run/shutdown.js';
 import type { Redis, RedisPackage } from './redis.surface.js';
-import { programPath } from './programs.js';
 import type { CpuTime } from './process-cpu.js';
 import { ServerProcess, temporaryFolder } from './server-process.js';
+
+/** Searched before `PATH`: that of a user may lack `sbin`. */
+const FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/sbin'];
+
+/** The program of the server; undefined: it is not installed. */
+export const redisPath = (): string | undefined =>
+  [...FOLDERS, ...(process.env.PATH ?? '').split(delimiter)]
+    .map((folder) => join(folder, 'redis-server'))
+    .find((path) => existsSync(path));
 
 /** When what was appended to its file is on the disk: before the answer, or within a second. */
 export type Fsync = 'always' | 'everysec';
@@ -88,7 +98,7 @@ export class RedisServer {
     };
     const server = await ServerProcess.start(
       [
-        programPath('redis-server') ?? 'redis-server',
+        redisPath() ?? 'redis-server',
         ...Object.entries(options).flatMap(([option, value]) => [`--${option}`, value]),
       ],
       folder,

@@ -17,7 +17,7 @@ import { INVARIANTS } from '../../src/shop/invariants/invariants.sql.js';
 import { moveOrders } from '../../src/shop/orders/order.moves.js';
 import { writeNews } from '../../src/shop/outbox/outbox.js';
 import type { BenchWorker, Hears } from '../adapters/adapter.js';
-import { tellClaims } from '../adapters/engine-store.js';
+import { tellClaims } from '../adapters/ours.js';
 import { orderNumberOf } from './orders.js';
 
 /** What the shop's own handler does, but for the messages: here nothing sends them. */

@@ -5,7 +5,8 @@ import { stopLater } from '../run/shutdown.js';
 
 /** A node in a process of its own. It says that it is up, then answers what it is asked, one at a time. */
 export class ForkedNode {
-  readonly #forget: () => Promise<void>;
+  /** As a crash does it. */
+  readonly kill: () => Promise<void>;
 
   /** Resolves when it is up. */
   static async start(file: URL, args: readonly (string | number)[]): Promise<ForkedNode> {
@@ -20,7 +21,12 @@ export class ForkedNode {
   }
 
   private constructor(private readonly child: ChildProcess) {
-    this.#forget = stopLater(() => this.#kill());
+    this.kill = stopLater(async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    });
   }
 
   /** @throws when the process ends before it answers */
@@ -29,33 +35,14 @@ export class ForkedNode {
     return (await this.#next()) as Answer;
   }
 
-  /** As a crash does it. */
-  async kill(): Promise<void> {
-    await this.#forget();
-  }
-
-  async #next(): Promise<unknown> {
-    const over = new AbortController();
-    const { signal } = over;
-    const ended = once(this.child, 'exit', { signal }).then(([code]) => {
-      throw new Error(`a node ended with ${String(code)}`);
+  #next(): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const onExit = (code: number | null): void =>
+        reject(new Error(`a node ended with ${String(code)}`));
+      this.child.once('exit', onExit).once('message', (told) => {
+        this.child.off('exit', onExit);
+        resolve(told);
+      });
     });
-    try {
-      const [told] = (await Promise.race([once(this.child, 'message', { signal }), ended])) as [
-        unknown,
-      ];
-      return told;
-    } finally {
-      // Nobody listens any more when it is killed.
-      ended.catch(() => {});
-      over.abort();
-    }
-  }
-
-  async #kill(): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
-    const exited = once(this.child, 'exit');
-    this.child.kill('SIGKILL');
-    await exited;
   }
 }
