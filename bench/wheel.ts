@@ -2,8 +2,13 @@ import { collectGarbage, liveBytes } from './measure/garbage.js';
 import { largest, median } from './report/statistics.js';
 import { type Column, figure, type Table } from './report/table.js';
 import { type Bench, compare, type Variant } from './run/scenario.js';
-import { Longest } from './wheel/longest.js';
-import { HeapStore, NodeStore, type TimerStore, WheelStore } from './wheel/timer-stores.js';
+import {
+  HeapStore,
+  Longest,
+  NodeStore,
+  type TimerStore,
+  WheelStore,
+} from './wheel/timer-stores.js';
 
 interface StoreOf extends Variant {
   open(timers: number): TimerStore;

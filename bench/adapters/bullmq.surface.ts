@@ -53,7 +53,7 @@ export interface BullQueue {
   waitUntilReady(): Promise<unknown>;
   add(name: string, data: { n: number }, options: JobOptions): Promise<unknown>;
   addBulk(jobs: { name: string; data: { n: number }; opts: JobOptions }[]): Promise<unknown>;
-  /** @returns 0 when there was none, or somebody works on it; but 1 for none where the store is Redis */
+  /** @returns 0 when there was none, or a worker has it; but 1 for none where the store is Redis */
   remove(id: string): Promise<number>;
   getJobCounts(...states: string[]): Promise<Record<string, number>>;
   close(): Promise<void>;

@@ -1,2 +1,2 @@
-/** Made by a package and handed back to it, or checked by nobody: what it is does not matter here. */
+/** Made by a package and handed back to it, or not checked at all: what it is does not matter here. */
 export type Opaque = any;

@@ -35,7 +35,7 @@ export class Traffic {
 
   start(): void {
     this.#running = this.#run();
-    // Whoever stops it hears of it.
+    // The one that stops it hears of it.
     this.#running.catch(() => {});
   }
 

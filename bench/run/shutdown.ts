@@ -1,12 +1,12 @@
 type Stop = () => Promise<unknown>;
 
-/** Stops that nobody has called yet, oldest first. */
+/** Stops that were not called yet, oldest first. */
 const pending: Stop[] = [];
 
 let stopping: Promise<void> | undefined;
 
 /**
- * Registers how to stop what was just started. Whoever stops it earlier calls the answer, which
+ * Registers how to stop what was just started. To stop it earlier, call the answer, which
  * runs `stop` once and forgets it.
  */
 export function stopLater(stop: Stop): () => Promise<void> {
@@ -49,5 +49,5 @@ export function stopOnSignals(): void {
   }
 }
 
-/** What is being measured fails while it is stopped, and nobody wants to read how. */
+/** What is being measured fails while it is stopped, and how is of no interest. */
 export const isStopping = (): boolean => stopping !== undefined;

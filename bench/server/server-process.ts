@@ -21,7 +21,7 @@ const KEEPER = '"$@" & server=$!; echo $server; cat >/dev/null; kill -TERM $serv
 
 /** A server of a system under test, on this machine and for this run alone. */
 export class ServerProcess {
-  /** Lets it end; kills it when it does not. Whoever does not call it has it done at the end. */
+  /** Lets it end; kills it when it does not. It is called at the end, if not before. */
   readonly stop: () => Promise<void>;
 
   private constructor(

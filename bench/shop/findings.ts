@@ -8,7 +8,7 @@ const LOOK_EVERY_MS = 250;
 /** Nothing has ended for so long: what waits still will not end by itself. */
 const GIVE_UP_AFTER_MS = 30_000;
 
-/** The delays of an order that nobody ships, and what its buyer is told. */
+/** The delays of an order that is not shipped, and what its buyer is told. */
 const TIMERS = ['order.sms', 'order.remind', 'order.close', 'message.send', 'payment.refund'];
 
 /** How late the handlers of one name began. */

@@ -21,7 +21,7 @@ export class MeasuredShop {
     const loader = new URL('tools/swc-loader.mjs', ROOT).href;
     const command = [process.execPath, '--import', loader, program];
     const server = await ServerProcess.start(command, folder, {
-      DATABASE_URL: asSomebodyElses(databaseUrl),
+      DATABASE_URL: notOurs(databaseUrl),
       HOST: '127.0.0.1',
       PORT: String(port),
       ...env,
@@ -45,7 +45,7 @@ export class MeasuredShop {
 }
 
 /** The shop joins those who keep an embedded Postgres running, which it knows by this address. */
-function asSomebodyElses(databaseUrl: string): string {
+function notOurs(databaseUrl: string): string {
   const url = new URL(databaseUrl);
   if (url.hostname === '127.0.0.1') url.hostname = 'localhost';
   return url.href;

@@ -20,7 +20,7 @@ export class PageVisitors {
 
   constructor(private readonly url: string) {}
 
-  /** Nobody comes to a shop that has no page. */
+  /** None come to a shop that has no page. */
   async come(): Promise<void> {
     this.#leave = new AbortController();
     const [page, feed] = [await this.#open('/'), await this.#open('/feed')];

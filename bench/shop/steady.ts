@@ -35,7 +35,7 @@ const WARM_UP_SHARE = 0.25;
 
 interface Steady {
   lateness: readonly TimerLateness[];
-  /** By request; those nobody made are left out. */
+  /** By request; those without an answer are left out. */
   answers: readonly (readonly [request: string, answers: Answers])[];
   orders: OrderCounts;
   shopMicros: number;
@@ -142,16 +142,14 @@ export function steadyTables(
   seconds: number,
 ): Table[] {
   const title = `The sample shop at ${figure(ordersPerSecond)} orders/s for ${figure(seconds)} s`;
-  const same = <T>(of: (steady: Steady) => readonly T[], named: (each: T) => string) =>
-    byName(steadies.map(of), named);
   return [
     {
       name: 'shop-lateness',
       title: `${title}: timers`,
       notes: ['"late": begin of the handler minus due, by the history of the library'],
       columns: ['timer', ...LATENESS.map(({ title: column }) => column)],
-      rows: same(
-        ({ lateness }) => lateness,
+      rows: byName(
+        steadies.flatMap(({ lateness }) => lateness),
         ({ name }) => name,
       ).map(([name, found]) => [name, ...cellsOf(LATENESS, found)]),
     },
@@ -163,8 +161,8 @@ export function steadyTables(
         'what has no answers is left out: without `npm run build` there is no page',
       ],
       columns: ['request', ...ANSWERS.map(({ title: column }) => column), 'unexpected'],
-      rows: same(
-        ({ answers }) => answers,
+      rows: byName(
+        steadies.flatMap(({ answers }) => answers),
         ([request]) => request,
       ).map(([request, found]) => {
         const answers = found.map(([, each]) => each);
@@ -184,10 +182,7 @@ export function steadyTables(
 }
 
 /** The figures of all rounds by name, in the order in which the first has them. */
-function byName<T>(
-  ofRounds: readonly (readonly T[])[],
-  named: (each: T) => string,
-): [name: string, found: T[]][] {
-  const names = new Set(ofRounds.flat().map(named));
-  return [...names].map((name) => [name, ofRounds.flat().filter((each) => named(each) === name)]);
+function byName<T>(all: readonly T[], named: (each: T) => string): [name: string, found: T[]][] {
+  const names = new Set(all.map(named));
+  return [...names].map((name) => [name, all.filter((each) => named(each) === name)]);
 }
