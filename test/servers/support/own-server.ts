@@ -4,7 +4,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { delayQueueMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { type Binaries, binariesIn, locateBinaries } from '../../../src/embedded-postgres/binaries.js';
+import {
+  type Binaries,
+  binariesIn,
+  locateBinaries,
+} from '../../../src/embedded-postgres/binaries.js';
 import { openDataFolder, type DataFolder } from '../../../src/embedded-postgres/data-folder.js';
 import { freePort, HOST } from '../../../src/embedded-postgres/free-port.js';
 import { initialize, SETTINGS_FILE } from '../../../src/embedded-postgres/initialize.js';
