@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { TestEnvironment } from 'jest-environment-node';
+import { disableStorages } from './async-storages.js';
+import './compiled-modules.js';
 import { livingProcesses } from './living-processes.js';
 
 /** What Jest's runner sends; its own types name many more events. */
@@ -37,6 +39,11 @@ export default class LeakEnvironment extends TestEnvironment {
       this.processesBefore.clear();
       state.unhandledErrors.push(...this.processesLeft(), ...(await this.resourcesLeft()));
     }
+  }
+
+  override async teardown(): Promise<void> {
+    disableStorages();
+    await super.teardown();
   }
 
   private processesLeft(): Error[] {

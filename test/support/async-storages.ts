@@ -1,0 +1,23 @@
+import asyncHooks from 'node:async_hooks';
+
+const { AsyncLocalStorage } = asyncHooks;
+
+/** Of the file that runs: a worker runs one at a time. */
+const made = new Set<InstanceType<typeof AsyncLocalStorage>>();
+
+// Node's modules are the same ones in each file of tests.
+asyncHooks.AsyncLocalStorage = class<Store> extends AsyncLocalStorage<Store> {
+  constructor() {
+    super();
+    made.add(this);
+  }
+};
+
+/**
+ * After a file of tests, whose modules no other one uses. A storage that once ran stays enabled: Node 20 goes through all
+ * of them for each promise, and each file that loads Nest and the library anew adds two to its worker.
+ */
+export function disableStorages(): void {
+  for (const storage of made) storage.disable();
+  made.clear();
+}
