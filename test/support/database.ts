@@ -15,7 +15,7 @@ export interface TestDatabase {
   drop: (options?: { force?: boolean }) => Promise<void>;
 }
 
-/** A database with all migrations, cloned from the run's template (about 30 ms). */
+/** A database with all migrations, cloned from the run's template. */
 export function createTestDatabase(): Promise<TestDatabase> {
   return create(templateOf(currentRun()));
 }
@@ -28,7 +28,9 @@ export function createEmptyDatabase(): Promise<TestDatabase> {
 async function create(template: string): Promise<TestDatabase> {
   const run = currentRun();
   const name = `${prefixOf(run)}_${randomBytes(5).toString('hex')}`;
-  await onServer(run, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  await onServer(run, (client) =>
+    client.query(`CREATE DATABASE ${name} TEMPLATE ${template} ${run.cloning}`),
+  );
   return {
     url: urlOf(run, name),
     drop: ({ force = false } = {}) =>

@@ -18,11 +18,11 @@ let close: (() => Promise<void>) | undefined;
 /** Before all test files, in Jest's main process: a server, and the template that they clone. */
 export async function openTestRun(): Promise<void> {
   const server = await openTestServer();
-  const run = newRun(server.url);
   const client = new Client({ connectionString: server.url });
+  let run: TestRun | undefined;
   close = async (): Promise<void> => {
     try {
-      await dropDatabasesOf(client, run);
+      if (run !== undefined) await dropDatabasesOf(client, run);
       await client.end();
     } finally {
       await server.stop();
@@ -30,6 +30,7 @@ export async function openTestRun(): Promise<void> {
   };
   try {
     await client.connect();
+    run = await newRun(client, server.url);
     await holdRun(client, run);
     await dropDatabasesOfDeadRuns(client);
     await client.query(`CREATE DATABASE ${templateOf(run)} TEMPLATE template0`);

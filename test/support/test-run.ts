@@ -6,6 +6,8 @@ export interface TestRun {
   id: number;
   /** A server on which databases can be created. */
   serverUrl: string;
+  /** The rest of `CREATE DATABASE`. */
+  cloning: string;
 }
 
 const VARIABLE = 'DELAY_QUEUE_TEST_RUN';
@@ -14,8 +16,16 @@ const PREFIX = 'delay_queue_test';
 /** Lock class of the runs; the second key is the run's id. */
 const RUN_LOCK = 1_685_418_100;
 
-export function newRun(serverUrl: string): TestRun {
-  return { id: randomInt(1, 2 ** 31), serverUrl };
+/**
+ * The life of a database takes 22 ms of the server's processor instead of 42 if it is a copy of the template's files: among
+ * them is the one from which a backend reads the catalog. The copy takes two checkpoints, which cost little without `fsync`.
+ */
+const CLONING = `SELECT CASE WHEN current_setting('fsync') = 'off' AND current_setting('server_version_num')::int >= 150000
+                             THEN 'STRATEGY FILE_COPY' ELSE '' END AS cloning`;
+
+export async function newRun(client: Client, serverUrl: string): Promise<TestRun> {
+  const { rows } = await client.query<Pick<TestRun, 'cloning'>>(CLONING);
+  return { id: randomInt(1, 2 ** 31), serverUrl, cloning: rows[0]?.cloning ?? '' };
 }
 
 export const prefixOf = (run: TestRun): string => `${PREFIX}_${run.id}`;
