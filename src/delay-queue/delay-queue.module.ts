@@ -37,6 +37,7 @@ import { DISCOVERY, NestEnhancers, ofThisCopy } from './handlers/enhancers.js';
 import { WheelAlarm } from './timer-wheel/wheel-alarm.js';
 import { WheelService } from './timer-wheel/wheel.service.js';
 import { Engine } from './worker/engine.js';
+import { BUILT } from './worker/wiring.js';
 import { ListedTasks } from './worker/worker-switch.js';
 
 /** What to do at the start and the end of the application. */
@@ -156,6 +157,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       DelayWorker,
       Engine,
       PRODUCER,
+      { provide: BUILT, useValue: () => {} },
       HandlerExplorer,
       HandlerRegistry,
       Invoker,

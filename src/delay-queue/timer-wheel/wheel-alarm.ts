@@ -115,7 +115,7 @@ function readOriginMs(): number {
  * The whole program of the thread. It is passed as text, because a file would have another name in
  * `dist` than under swc and in Jest. So it can use globals, and nothing else of this module.
  */
-function ringWhenDue(): never {
+export function ringWhenDue(): never {
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
   const { timesSet, deadlineMs, originMs }: Setting = workerData;
   let rung = 0;

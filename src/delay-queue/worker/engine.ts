@@ -20,6 +20,7 @@ import { within } from '../tasks/signal.js';
 import { WheelService } from '../timer-wheel/wheel.service.js';
 import { AfterCommit } from '../transactions/commit-hooks.js';
 import type { WrittenAt } from './hints.js';
+import { BUILT, type Built } from './wiring.js';
 import { ListedTasks, STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
 
@@ -51,6 +52,7 @@ export class Engine implements ProducersEngine {
     private readonly wheel: WheelService,
     private readonly events: DelayEvents,
     private readonly listed: ListedTasks,
+    @Inject(BUILT) private readonly built: Built,
   ) {
     this.afterCommit = new AfterCommit(dataSource);
     this.#isWanted = options.autorun || isManual(options);
@@ -74,6 +76,7 @@ export class Engine implements ProducersEngine {
     const name = `delay-queue ${this.options.nodeName}`.slice(0, APPLICATION_NAME_MAX);
     const connections = new EngineConnections(this.dataSource, this.options.connections, name);
     this.#connections = connections;
+    this.built(this, connections);
     try {
       connections.openEarly();
       const findings = await preflight(connections, this.options.schema, options.schema);
@@ -255,6 +258,7 @@ export class Engine implements ProducersEngine {
     if (this.#closing !== undefined) return await connections.close();
     const { options, events, registry } = this;
     const notifier = new Notifier(connections, options.schema, events);
+    this.built(notifier);
     const workers = new WorkerSwitch({ ...this.#parts, connections, notifier, limits, encoding });
     this.afterCommit.start();
     this.#notifier = notifier;
@@ -266,6 +270,7 @@ export class Engine implements ProducersEngine {
       });
     } else {
       const nodeStore = new NodeStore(connections, options.installation, options.nodeName);
+      this.built(nodeStore);
       this.#unserved = new UnservedNames(nodeStore, names, options, events);
     }
     if (workers.hasWork && this.#isWanted) return;
@@ -274,8 +279,8 @@ export class Engine implements ProducersEngine {
   }
 
   get #parts() {
-    const { options, dataSource, registry, wheel, events, listed } = this;
-    return { options, dataSource, registry, wheel, events, listed };
+    const { options, dataSource, registry, wheel, events, listed, built } = this;
+    return { options, dataSource, registry, wheel, events, listed, built };
   }
 }
 

@@ -68,6 +68,8 @@ export class Loop {
   });
   readonly #late = new Trigger(() => this.#giveBackLate());
   #isWatching = false;
+  /** Tests change it. */
+  waitsMaxMs = WAITS_MAX_MS;
 
   constructor(private readonly parts: LoopParts) {}
 
@@ -227,12 +229,12 @@ export class Loop {
   #watch(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
-    this.#late.triggerIn(WAITS_MAX_MS);
+    this.#late.triggerIn(this.waitsMaxMs);
   }
 
   #giveBackLate(): void {
     this.#isWatching = false;
-    const lateMs = performance.now() - WAITS_MAX_MS;
+    const lateMs = performance.now() - this.waitsMaxMs;
     for (const [name, waiting] of this.#waiting) {
       for (const each of waiting) {
         if (each.sinceMs > lateMs) continue;

@@ -30,6 +30,13 @@ import { MissedClaims } from './missed-claims.js';
 import { Scanner } from './scanner.js';
 import { TimerQueue } from './timer-queue.js';
 
+/**
+ * Called with the parts of a node when they are built, before they work. Does nothing, except in tests, which watch
+ * and replace methods of these objects (`test/support/parts.ts`).
+ */
+export type Built = (...parts: unknown[]) => void;
+export const BUILT = Symbol('delay-queue built');
+
 /** What a worker is made of that others made. */
 export interface WorkerParts {
   options: ResolvedOptions;
@@ -42,6 +49,7 @@ export interface WorkerParts {
   notifier: Notifier;
   /** Of the database. */
   encoding: string;
+  built: Built;
 }
 
 /** What the parts of a worker report, which come before the one that hears it. */
@@ -185,5 +193,6 @@ export function loopOf(
     setAside,
     events,
   );
+  parts.built(limited, admission.prefetch);
   return new Loop({ queue, admission, claimer, missed, executor, completer, inFlight, scanner });
 }

@@ -15,6 +15,7 @@ import type { Task } from '../tasks/task-health.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { AbortRequests, Announcer } from './hints.js';
 import { isManual } from './manual-runs.js';
+import type { Built } from './wiring.js';
 import { Worker } from './worker.js';
 
 interface Registry {
@@ -121,6 +122,7 @@ interface Parts {
   /** Settings of the role, in words, that are too short for the engine's statements. Null: none. */
   limits: string | null;
   encoding: string;
+  built: Built;
 }
 
 interface Crew {
@@ -247,6 +249,7 @@ export class WorkerSwitch {
   #tellers(nodes: Nodes, worker?: Worker): [Announcer, AbortRequests] {
     const { options, connections, notifier, events } = this.parts;
     const store = new AttemptStore(connections, options.installation, 'nothing', options.nodeName);
+    this.parts.built(store);
     return [
       new Announcer(nodes, notifier, options, worker),
       new AbortRequests(store, notifier, worker?.inFlight, events),

@@ -98,6 +98,8 @@ export class Worker {
     );
     this.#pruners = prunersOf(base.nodeStore, options.historyKeepMs, events, base.idle);
     this.#subscribe(base);
+    const all = [base, core, fetch, execute].flatMap((each) => Object.values<unknown>(each));
+    parts.built(this, this.#loop, this.#declarations, ...all);
   }
 
   #manualOf(clock: TestClock): ManualRuns {
