@@ -1,8 +1,8 @@
-import { describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { DelayService } from 'nestjs-delay-queue';
 import { ReconcilerService } from '../../src/shop/reconciler/reconciler.service.js';
+import { RecordingLogger } from '../support/recording-logger.js';
 import { RunningShop } from './support/running-shop.js';
 
 describe('the reconciler', () => {
@@ -29,7 +29,8 @@ describe('the reconciler', () => {
   });
 
   it('says aloud that a close was lost or given up, and closes the order', async () => {
-    const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const logger = new RecordingLogger();
+    shop.app.useLogger(logger);
     const [lost, dead] = [await shop.orderAfter(), await shop.orderAfter()];
     await loseDelay(lost.id);
     const poison = { after: 0, key: dead.id, maxAttempts: 1 };
@@ -40,8 +41,7 @@ describe('the reconciler', () => {
 
     expect(await reconcile()).toEqual([lost.id, dead.id]);
 
-    expect(error).toHaveBeenCalledWith(expect.stringContaining(lost.id));
-    error.mockRestore();
+    expect(logger.lines('error')).toContainEqual(expect.stringContaining(lost.id));
     for (const { id, items } of [lost, dead]) {
       await shop.orderWhen(id, ({ status }) => status === 'CLOSED');
       expect(await shop.stockOf(items[0]!.sku)).toBe(10);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { applyDecorators } from '@nestjs/common';
 import { DelayConfigError, OnDelay, RepeatDelay } from 'nestjs-delay-queue';
 import * as fc from 'fast-check';
 import { refusedStart } from '../integration/engine/support/refused-start.js';
@@ -96,12 +97,12 @@ const WRONG = Symbol('wrong');
 
 /** A handler with those options, and one that recurs. */
 function handlerWith(onDelay: object, onRepeat?: object): new () => object {
+  const repeats = onRepeat ? [RepeatDelay('test.a', onRepeat as never)] : [];
   class Orders {
+    @applyDecorators(...repeats)
+    @OnDelay('test.a', onDelay)
     close(): void {}
   }
-  const method = Object.getOwnPropertyDescriptor(Orders.prototype, 'close') ?? {};
-  OnDelay('test.a', onDelay)(Orders.prototype, 'close', method);
-  if (onRepeat) RepeatDelay('test.a', onRepeat as never)(Orders.prototype, 'close', method);
   return Orders;
 }
 

@@ -1,18 +1,20 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayRolledBackError } from 'nestjs-delay-queue';
 import type { PoolClient } from 'pg';
 import type { EntityManager, QueryRunner } from 'typeorm';
 import { Engine } from '../../src/delay-queue/worker/engine.js';
 import { OneNode } from '../support/one-node.js';
+import type { Witnessed } from '../support/parts.js';
 
 /** A caller's transaction ends, or begins anew, in more ways than TypeORM knows of: the server's word counts. */
 const node = new OneNode();
-const arm = jest.spyOn(Engine.prototype, 'announce');
+let armed: Witnessed<Engine['announce']>['calls'];
 
 let runner: QueryRunner;
 
+beforeEach(() => void (armed = node.parts.intercept(Engine, 'announce').calls));
+
 afterEach(async () => {
-  arm.mockClear();
   ids.clear();
   if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => {});
   await runner.query('ROLLBACK').catch(() => {});
@@ -34,7 +36,7 @@ const keys = async (): Promise<unknown[]> =>
 
 /** Told with `certain: true` the wheel believes it, else a load does. */
 const heard = (): unknown[] =>
-  arm.mock.calls.flatMap(([wake, , certain]) => (ids.has(wake.id) ? [certain] : []));
+  armed.flatMap(([wake, , certain]) => (ids.has(wake.id) ? [certain] : []));
 
 const DOORS: Record<string, (sql: string) => Promise<unknown>> = {
   'by its manager': (sql) => runner.manager.query(sql),

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomBytes, randomInt } from 'node:crypto';
 import { Client } from 'pg';
 import { Notifier } from '../../src/delay-queue/cluster/notifier.js';
@@ -30,7 +30,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  jest.restoreAllMocks();
   heard.length = 0;
   await stranger.end();
   await two.sql(`DROP ROLE ${role}`);
@@ -142,7 +141,7 @@ describe('a stranger who may only connect', () => {
 });
 
 it('places that a stranger tells of cost a limited number of claims, and let none run that has no place', async () => {
-  const claim = jest.spyOn(LimitStore.prototype, 'claim');
+  const claim = two.parts.intercept(LimitStore, 'claim');
   const other = await two.another('runs, too');
   const goOn = signal();
   let [running, most] = [0, 0];
@@ -155,15 +154,15 @@ it('places that a stranger tells of cost a limited number of claims, and let non
   for (const key of keys) await two.asks.delays.schedule(LIMITED, null, { after: 0, key });
   // One that is heard asks again.
   await until(
-    async () => (await forge(`v[["${LIMITED}"]]`), claim.mock.calls.length),
+    async () => (await forge(`v[["${LIMITED}"]]`), claim.calls.length),
     (count) => count > 5,
   );
-  const before = claim.mock.calls.length;
+  const before = claim.calls.length;
   const beganAtMs = performance.now();
   for (let number = 0; number < 500; number += 1) await forge(`v[["${LIMITED}",${number}]]`);
   const seconds = (performance.now() - beganAtMs) / 1_000;
   // 100 a second on each of two nodes, and the looks of their own.
-  expect(claim.mock.calls.length - before).toBeLessThan(250 * (seconds + 0.1));
+  expect(claim.calls.length - before).toBeLessThan(250 * (seconds + 0.1));
   expect(two.calls).toHaveLength(1);
   goOn.resolve();
   await two.isEmpty();
@@ -174,7 +173,7 @@ it('places that a stranger tells of cost a limited number of claims, and let non
 it.each(['transactional', 'plain'] as const)(
   'an abort of which no hint comes is heard: %s',
   async (kind) => {
-    jest.spyOn(Notifier.prototype, 'abort').mockResolvedValue();
+    two.parts.intercept(Notifier, 'abort', async () => {});
     await two.begin(kind, async (ctx) => {
       await aborted(ctx);
       ctx.signal.throwIfAborted();

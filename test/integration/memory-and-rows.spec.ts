@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DelayRolledBackError } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import { NodeStore } from '../../src/delay-queue/store/node.store.js';
 import { plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
-import { makeSweepsRare } from '../support/rare-sweeps.js';
+import { Parts } from '../support/parts.js';
 import { Stage } from './engine/support/stage.js';
-
-makeSweepsRare();
 
 /**
  * What memory believes never outranks what a row says. Neither a load nor a sweep comes along while these
@@ -17,9 +15,8 @@ const NAME = 'test.armed';
 const ARMED_ONLY = { horizon: '1h', loadEvery: '59m', lease: '1h' } as const;
 const SOON = 700;
 
-const node = new OneNode({ providers: [plainHandler(NAME, () => {})], options: ARMED_ONLY });
-
-afterEach(() => void jest.restoreAllMocks());
+const parts = new Parts().makeSweepsRare();
+const node = new OneNode({ parts, providers: [plainHandler(NAME, () => {})], options: ARMED_ONLY });
 
 let keys = 0;
 const fires = (key: string) => node.next('completed', (event) => event.key === key);
@@ -204,13 +201,9 @@ describe('a NOTIFY of a stranger', () => {
 it('what is committed long after it was written is announced by the clock at the commit', async () => {
   const own = await Stage.open();
   // Loads find nothing, and no sweep comes: nothing else would find it in time.
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const load = NodeStore.prototype.load;
-  jest.spyOn(NodeStore.prototype, 'load').mockImplementation(async function empty(
-    this: NodeStore,
-    ...given
-  ) {
-    return { ...(await load.apply(this, given)), wakes: [], cursor: null };
+  own.parts.makeSweepsRare();
+  own.parts.intercept(NodeStore, 'load', async ({ real }) => {
+    return { ...(await real()), wakes: [], cursor: null };
   });
   const brief = await own.start({
     providers: [plainHandler(NAME, () => {})],

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type DynamicModule,
   type INestApplicationContext,
@@ -13,6 +13,7 @@ import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../src/delay-queue/store/node.store.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { appModule, plainHandler, signal } from '../support/delay-node.js';
+import { Parts } from '../support/parts.js';
 import { until } from '../support/until.js';
 
 /** The engine's recurring tasks where applications look for what comes again, and nothing but that. */
@@ -21,15 +22,16 @@ const QUICK: DelayQueueOptions = { loadEvery: '100ms', lease: '1s' };
 
 let database: TestDatabase;
 let advice: string[];
+let parts: Parts;
 const open: INestApplicationContext[] = [];
 
 beforeEach(async () => {
   advice = [];
+  parts = new Parts();
   database = await createTestDatabase();
 });
 
 afterEach(async () => {
-  jest.restoreAllMocks();
   for (const app of open.splice(0)) await app.close();
   await database.drop();
 });
@@ -55,7 +57,7 @@ async function start({
   providers = [noop],
   schedule = 'first',
 }: Application): Promise<INestApplicationContext> {
-  const module = appModule({ url: database.url, options: { ...QUICK, ...options } });
+  const module = appModule({ url: database.url, parts, options: { ...QUICK, ...options } });
   const imports = [...module.imports!];
   if (schedule === 'first') imports.unshift(ScheduleModule.forRoot());
   if (schedule === 'last') imports.push(ScheduleModule.forRoot());
@@ -81,10 +83,10 @@ async function runsDelays(app: INestApplicationContext): Promise<void> {
 }
 
 /** It is called once more from now on. */
-async function comesAgain(spied: { mock: { calls: unknown[] } }): Promise<void> {
-  const before = spied.mock.calls.length;
+async function comesAgain(spied: { calls: unknown[] }): Promise<void> {
+  const before = spied.calls.length;
   await until(
-    () => spied.mock.calls.length,
+    () => spied.calls.length,
     (calls) => calls > before,
   );
 }
@@ -109,7 +111,7 @@ it.each(['first', 'last'] as const)(
       (left) => left === 0,
     );
     // Whoever was about to clear intervals has done so.
-    const renew = jest.spyOn(AttemptStore.prototype, 'renew');
+    const renew = parts.intercept(AttemptStore, 'renew');
     await comesAgain(renew);
     const completed = completion(app);
     goOn.resolve();
@@ -127,8 +129,8 @@ it('an entry that is deleted, or cleared, is no longer listed, and its task goes
     registry.deleteInterval(name);
   }
   expect(listed(app)).toEqual([]);
-  await comesAgain(jest.spyOn(NodeStore.prototype, 'load'));
-  await comesAgain(jest.spyOn(NodeStore.prototype, 'sweep'));
+  await comesAgain(parts.intercept(NodeStore, 'load'));
+  await comesAgain(parts.intercept(NodeStore, 'sweep'));
   await runsDelays(app);
 });
 

@@ -1,20 +1,25 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
 import { Engine } from '../../src/delay-queue/worker/engine.js';
 import { plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
-import { makeSweepsRare } from '../support/rare-sweeps.js';
+import { Parts, type Witnessed } from '../support/parts.js';
 
 /** Neither a load nor a sweep comes along while a test runs: what fires, fires because it was armed. */
-makeSweepsRare();
+const parts = new Parts().makeSweepsRare();
 const ARMED_ONLY = { horizon: '1h', loadEvery: '59m' } as const;
 const ARMED = 'test.armed';
 const ITEM = { name: ARMED, payload: null, after: 0 } as const;
 
-const node = new OneNode({ providers: [plainHandler(ARMED, () => {})], options: ARMED_ONLY });
-const arm = jest.spyOn(Engine.prototype, 'announce');
+const node = new OneNode({
+  parts,
+  providers: [plainHandler(ARMED, () => {})],
+  options: ARMED_ONLY,
+});
 
-afterEach(() => void arm.mockClear());
+let armed: Witnessed<Engine['announce']>['calls'];
+
+beforeEach(() => void (armed = parts.intercept(Engine, 'announce').calls));
 
 const completion = (key: string) => node.next('completed', (event) => event.key === key);
 
@@ -33,10 +38,10 @@ describe('a delay written in the transaction of the caller', () => {
     await soon('one', manager);
     await node.delays.scheduleMany([{ ...ITEM, key: 'many' }], { manager });
     await manager.transaction((inner) => inner.transaction((nested) => soon('nested', nested)));
-    expect(arm).not.toHaveBeenCalled();
+    expect(armed).toEqual([]);
     const done = Promise.all(['one', 'many', 'nested'].map(completion));
     await commit();
-    expect(arm).toHaveBeenCalledTimes(3);
+    expect(armed).toHaveLength(3);
     await done;
   });
 
@@ -44,16 +49,16 @@ describe('a delay written in the transaction of the caller', () => {
     const key = 'every write';
     await node.delays.schedule(ARMED, null, { after: '50m', key });
     await node.delays.schedule(ARMED, null, { after: '40m', key });
-    expect(arm).toHaveBeenCalledTimes(2);
+    expect(armed).toHaveLength(2);
     const done = completion(key);
     await node.delays.reschedule(ARMED, key, { after: 0 });
     await done;
-    expect(arm).toHaveBeenCalledTimes(3);
+    expect(armed).toHaveLength(3);
   });
 
   it('is forgotten by the rollback: the next transaction of that query runner arms nothing', async () => {
     await later('stays');
-    arm.mockClear();
+    armed.length = 0;
     const { manager, commit } = await node.begin();
     const runner = manager.queryRunner!;
     await soon('gone', manager);
@@ -63,7 +68,7 @@ describe('a delay written in the transaction of the caller', () => {
     await runner.startTransaction();
     await runner.query('SELECT 1');
     await commit();
-    expect(arm).not.toHaveBeenCalled();
+    expect(armed).toEqual([]);
     expect(await keys()).toEqual(['stays']);
   });
 

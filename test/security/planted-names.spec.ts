@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   delayQueueMigrations,
   OnDeadDelay,
@@ -25,6 +25,7 @@ import {
   STRANGERS_PATH,
   USUAL_PATH,
 } from '../support/planted.js';
+import { clientTelling } from '../support/sent-statements.js';
 import { isPiece, sqlInSources } from '../support/sql-in-sources.js';
 
 /** Another role has created functions and operators in schemas of the path. */
@@ -81,35 +82,21 @@ beforeAll(async () => {
   );
   const name = new URL(database.url).pathname.slice(1);
   await client.query(`ALTER DATABASE ${name} SET search_path = ${USUAL_PATH}`);
-  listen();
   await live();
-  jest.restoreAllMocks();
 }, 120_000);
 
 afterAll(async () => {
-  jest.restoreAllMocks();
   await client.end();
   await database.drop();
 });
 
-/** To all that clients send. */
-function listen(): void {
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const query = Client.prototype.query;
-  jest.spyOn(Client.prototype, 'query').mockImplementation(function (
-    this: Client,
-    ...parts: unknown[]
-  ) {
-    const [statement] = parts as [string | { text: string }];
-    sent.add(typeof statement === 'string' ? statement : statement.text);
-    return Reflect.apply(query, this, parts);
-  } as typeof query);
-}
+const Telling = clientTelling((text) => void sent.add(text));
 
 const open = (): Promise<DataSource> =>
   new DataSource({
     type: 'postgres',
     url: database.url,
+    extra: { Client: Telling },
     migrations: delayQueueMigrations(),
   }).initialize();
 
@@ -135,8 +122,12 @@ async function live(): Promise<void> {
 /** Of a node, and of one that calls. */
 async function lives(): Promise<void> {
   const options = { history: { attempts: true } };
-  const node = await startNode({ url: database.url, providers, options });
-  const caller = await startNode({ url: database.url, options: { ...options, worker: false } });
+  const node = await startNode({ url: database.url, Client: Telling, providers, options });
+  const caller = await startNode({
+    url: database.url,
+    Client: Telling,
+    options: { ...options, worker: false },
+  });
   node.events.on('taskFailed', (trouble) => troubles.push(trouble));
   const { delays, admin, dataSource } = caller;
   const ended = (event: 'completed' | 'dead', of: string) =>
@@ -188,7 +179,12 @@ async function lives(): Promise<void> {
 }
 
 async function travels(): Promise<void> {
-  const tested = await startNode({ url: database.url, providers, options: { worker: 'manual' } });
+  const tested = await startNode({
+    url: database.url,
+    Client: Telling,
+    providers,
+    options: { worker: 'manual' },
+  });
   const testing = DelayTesting.of(tested.app);
   await tested.delays.schedule('test.plain', 1, { after: '1h', key: 'k' });
   await testing.advance('2h');

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DelayConflictError, DiscardDelay } from 'nestjs-delay-queue';
-import { Client } from 'pg';
 import { Stage } from '../integration/engine/support/stage.js';
 import { fencedHandler, plainHandler } from '../support/delay-node.js';
+import { clientTelling } from '../support/sent-statements.js';
 
 /** What stands in every value that travels, and must never stand in the text of a statement. */
 const MARK = 'mark4711';
@@ -16,27 +16,18 @@ const sent: { text: string; carriesMark: boolean }[] = [];
 beforeEach(async () => {
   stage = await Stage.open();
   sent.length = 0;
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const query = Client.prototype.query;
-  jest.spyOn(Client.prototype, 'query').mockImplementation(function (
-    this: Client,
-    ...parts: unknown[]
-  ) {
-    const [statement] = parts as [string | { text: string; values?: unknown[] }];
-    const text = typeof statement === 'string' ? statement : statement.text;
-    sent.push({ text, carriesMark: JSON.stringify(parts).includes(MARK) });
-    return Reflect.apply(query, this, parts);
-  } as typeof query);
 });
 
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await stage.close();
+afterEach(() => stage.close());
+
+const Client = clientTelling((text, _, all) => {
+  sent.push({ text, carriesMark: JSON.stringify(all).includes(MARK) });
 });
 
 it('no name, key, payload, error or node ever joins the text of a statement', async () => {
   let failures = 0;
   const node = await stage.start({
+    Client,
     options: { nodeName: `${MARK} '; --` },
     providers: [
       plainHandler(NAME, () => {

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 import { type DelayNode, plainHandler, signal, startNode } from '../support/delay-node.js';
+import { Parts } from '../support/parts.js';
 import { until } from '../support/until.js';
 import { OwnServer } from './support/own-server.js';
 
@@ -15,7 +16,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  jest.restoreAllMocks();
   await waitForReplica('');
   await node?.stop();
   await server.remove();
@@ -36,7 +36,9 @@ async function waitForReplica(name: string): Promise<void> {
 it('a claim whose COMMIT hung is no attempt, and no dead letter', async () => {
   const attempts: number[] = [];
   const ends: string[] = [];
+  const parts = new Parts();
   node = await startNode({
+    parts,
     url: server.url,
     // Sooner than any sweep would find it.
     options: { lease: '10m', timeout: '10m' },
@@ -50,17 +52,13 @@ it('a claim whose COMMIT hung is no attempt, and no dead letter', async () => {
   // As `query_timeout` does after 15 s: the node gives the claim up, and the server goes on with it.
   const giveUp = signal<never>();
   const claimed = signal();
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const claim = AttemptStore.prototype.claim;
-  jest.spyOn(AttemptStore.prototype, 'claim').mockImplementationOnce(function (
-    this: AttemptStore,
-    requests,
-  ) {
-    const real = claim.call(this, requests);
-    real.catch(() => {});
+  const gives = ({ real }: { real: () => ReturnType<AttemptStore['claim']> }) => {
+    const rows = real();
+    rows.catch(() => {});
     claimed.resolve();
-    return Promise.race([real, giveUp.promise]);
-  });
+    return Promise.race([rows, giveUp.promise]);
+  };
+  parts.intercept(AttemptStore, 'claim', gives, 1);
   await waitForReplica('nobody');
   // Due now, told to the node, and committed without the replica.
   await server.sql(
@@ -79,13 +77,8 @@ it('a claim whose COMMIT hung is no attempt, and no dead letter', async () => {
   );
   const trouble = node.next('taskFailed', ({ task }) => task === 'claim');
   const lookedAt = signal();
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const lookAt = AttemptStore.prototype.lookAt;
-  jest.spyOn(AttemptStore.prototype, 'lookAt').mockImplementationOnce(async function (
-    this: AttemptStore,
-    ids,
-  ) {
-    const rows = await lookAt.call(this, ids);
+  parts.intercept(AttemptStore, 'lookAt', async ({ real }) => {
+    const rows = await real();
     lookedAt.resolve();
     return rows;
   });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import { Client } from 'pg';
 import { EngineConnections } from '../../src/delay-queue/database/engine-connections.js';
@@ -18,7 +18,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  jest.restoreAllMocks();
   await stage?.close();
 });
 
@@ -60,18 +59,12 @@ afterEach(async () => {
     const cutIsOnTheWay = signal();
     const sessionIsLent = signal();
     const sessionsEnd = signal();
-    // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-    const query = EngineConnections.prototype.query;
-    jest.spyOn(EngineConnections.prototype, 'query').mockImplementation(async function late<Row>(
-      this: EngineConnections,
-      sql: string,
-      parameters: unknown[],
-    ): Promise<Row[]> {
-      if (!sql.includes('pg_terminate_backend')) return query.call(this, sql, parameters) as never;
+    stage.parts.intercept(EngineConnections, 'query', async ({ real, given: [sql] }) => {
+      if (!sql.includes('pg_terminate_backend')) return real();
       cutIsOnTheWay.resolve();
       await sessionIsLent.promise;
       try {
-        return (await query.call(this, sql, parameters)) as Row[];
+        return await real();
       } finally {
         sessionsEnd.resolve();
       }

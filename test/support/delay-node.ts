@@ -25,9 +25,11 @@ import {
   type TransactionalDelayContext,
   WheelService,
 } from 'nestjs-delay-queue';
-import { DataSource, type EntitySchema } from 'typeorm';
+import type { Client } from 'pg';
+import { DataSource, type DataSourceOptions, type EntitySchema } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Json } from './delay-payloads.js';
+import type { Parts } from './parts.js';
 
 @Module({})
 class TestAppModule {}
@@ -41,7 +43,13 @@ export interface NodeSetup {
   database?: Omit<PostgresDataSourceOptions, 'type'>;
   /** Size of the application's pool. Default 20. */
   poolMax?: number;
+  /** Class of the connections, of this node and of its application. */
+  Client?: typeof Client;
   entities?: EntitySchema[];
+  /** By which the test watches and replaces methods of this node's parts. */
+  parts?: Parts;
+  /** Makes and opens the DataSource, in the place of @nestjs/typeorm. */
+  openDataSource?: (options?: DataSourceOptions) => Promise<DataSource>;
   logger?: false | ['error' | 'warn' | 'log', ...('error' | 'warn' | 'log')[]];
 }
 
@@ -83,13 +91,27 @@ export function appModule({
   options,
   poolMax = 20,
   entities = [],
-  database = { url: asNodesRole(url), entities, extra: { max: poolMax } },
+  parts,
+  Client,
+  database = {
+    url: asNodesRole(url),
+    entities,
+    extra: { max: poolMax, ...(Client && { Client }) },
+  },
+  openDataSource,
 }: NodeSetup): DynamicModule {
+  const queue = DelayQueueModule.forRoot(options);
+  const typeOrm = { type: 'postgres', ...database, retryAttempts: 0 } as const;
   return {
     module: TestAppModule,
     imports: [
-      TypeOrmModule.forRoot({ type: 'postgres', ...database, retryAttempts: 0 }),
-      DelayQueueModule.forRoot(options),
+      openDataSource === undefined
+        ? TypeOrmModule.forRoot(typeOrm)
+        : TypeOrmModule.forRootAsync({
+            useFactory: () => typeOrm,
+            dataSourceFactory: openDataSource,
+          }),
+      parts?.in(queue) ?? queue,
     ],
     providers,
   };

@@ -5,6 +5,7 @@ import type { DataSource } from 'typeorm';
 import { Stage } from '../integration/engine/support/stage.js';
 import type { DelayNode, NodeSetup } from './delay-node.js';
 import { type OpenTransaction, OpenTransactions } from './open-transactions.js';
+import { Parts } from './parts.js';
 
 /**
  * One node on a database of its own for all tests of a file, or of a `describe`: there from its first `beforeAll`
@@ -13,15 +14,19 @@ import { type OpenTransaction, OpenTransactions } from './open-transactions.js';
 export class OneNode {
   #stage!: Stage;
   #node!: DelayNode;
+  readonly parts: Parts;
   readonly #transactions = new OpenTransactions();
 
-  constructor(setup: Omit<NodeSetup, 'url'> = {}) {
+  constructor({ parts = new Parts(), ...setup }: Omit<NodeSetup, 'url'> = {}) {
+    this.parts = parts;
+
     beforeAll(async () => {
       this.#stage = await Stage.open();
-      this.#node = await this.#stage.start(setup);
+      this.#node = await this.#stage.start({ ...setup, parts });
     });
 
     afterEach(async () => {
+      parts.letGo();
       await this.#transactions.rollbackAll();
       await this.sql('TRUNCATE delay_queue.delay, delay_queue.history, delay_queue.rerun');
     });

@@ -3,27 +3,23 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { DelayEventMap } from '../../src/delay-queue/api/events.js';
 import { DelayLog } from '../../src/delay-queue/delay.log.js';
+import { RecordingLogger } from '../support/recording-logger.js';
 
 const MINUTE_MS = 60_000;
 
-let lines: string[];
+let logger: RecordingLogger;
 let events: DelayEvents;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  lines = [];
-  for (const level of ['log', 'error', 'warn'] as const) {
-    jest
-      .spyOn(Logger.prototype, level)
-      .mockImplementation((line: unknown) => void lines.push(String(line)));
-  }
+  logger = new RecordingLogger();
+  Logger.overrideLogger(logger);
   events = new DelayEvents();
   // oxlint-disable-next-line eslint/no-new -- it listens
   new DelayLog(events);
 });
 
 afterEach(() => {
-  jest.restoreAllMocks();
   jest.useRealTimers();
 });
 
@@ -38,9 +34,9 @@ it('what comes and goes is a line a minute, and does not work again before it st
     works();
     jest.advanceTimersByTime(14_000);
   }
-  expect(lines).toEqual(Array(3).fill(FAILED));
+  expect(logger.lines()).toEqual(Array(3).fill(FAILED));
   jest.advanceTimersByTime(MINUTE_MS);
-  expect(lines.slice(3)).toEqual(['claim works again']);
+  expect(logger.lines().slice(3)).toEqual(['claim works again']);
 });
 
 it('each outage has its two lines', () => {
@@ -49,7 +45,7 @@ it('each outage has its two lines', () => {
     works();
     jest.advanceTimersByTime(MINUTE_MS);
   }
-  expect(lines).toEqual([FAILED, 'claim works again', FAILED, 'claim works again']);
+  expect(logger.lines()).toEqual([FAILED, 'claim works again', FAILED, 'claim works again']);
 });
 
 it('a node that stops says no more', () => {
@@ -57,19 +53,19 @@ it('a node that stops says no more', () => {
   works();
   events.emit('stopped', { node: 'a', unfinished: 0 });
   jest.advanceTimersByTime(MINUTE_MS);
-  expect(lines).toEqual([FAILED, 'node a stopped']);
+  expect(logger.lines()).toEqual([FAILED, 'node a stopped']);
 });
 
 it('of what was not said to fail nothing is said when it works, and of what works twice it is said once', () => {
   works();
   jest.advanceTimersByTime(MINUTE_MS);
-  expect(lines).toEqual([]);
+  expect(logger.lines()).toEqual([]);
   fails();
   works();
   jest.advanceTimersByTime(1_000);
   works();
   jest.advanceTimersByTime(MINUTE_MS);
-  expect(lines).toEqual([FAILED, 'claim works again']);
+  expect(logger.lines()).toEqual([FAILED, 'claim works again']);
 });
 
 const OF = { id: '7', name: 'order.close', key: '42', group: null, attempt: 3, maxAttempts: 10 };
@@ -109,7 +105,7 @@ it.each<[keyof DelayEventMap, of: object, line: string]>([
   ],
 ])('%s of %j is a line', (event, of, line) => {
   events.emit(event, of as never);
-  expect(lines).toEqual([line]);
+  expect(logger.lines()).toEqual([line]);
 });
 
 const unreadable = (name: string): void =>
@@ -117,8 +113,8 @@ const unreadable = (name: string): void =>
 
 it('what cannot be read is told once a minute of each name', () => {
   for (const name of ['a', 'b', 'a']) unreadable(name);
-  expect(lines.map((line) => line.slice(0, 1))).toEqual(['a', 'b']);
+  expect(logger.lines().map((line) => line.slice(0, 1))).toEqual(['a', 'b']);
   jest.advanceTimersByTime(MINUTE_MS);
   unreadable('a');
-  expect(lines).toHaveLength(3);
+  expect(logger.lines()).toHaveLength(3);
 });

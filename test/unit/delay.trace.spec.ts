@@ -3,19 +3,16 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { DelayEventMap } from '../../src/delay-queue/api/events.js';
 import { DelayTrace } from '../../src/delay-queue/delay.log.js';
+import { RecordingLogger } from '../support/recording-logger.js';
 
 const VARIABLE = 'DELAY_QUEUE_DEBUG';
 
-let lines: string[];
+let logger: RecordingLogger;
 let events: DelayEvents;
 
 beforeEach(() => {
-  lines = [];
-  for (const level of ['debug', 'warn'] as const) {
-    jest
-      .spyOn(Logger.prototype, level)
-      .mockImplementation((line: unknown) => void lines.push(String(line)));
-  }
+  logger = new RecordingLogger();
+  Logger.overrideLogger(logger);
   events = new DelayEvents();
 });
 
@@ -50,7 +47,7 @@ it.each<[keyof DelayEventMap, step: string]>([
   for (const key of ['other', 'k']) {
     events.emit(event, { ...OF, key, latenessMs: 1.26 });
   }
-  expect(lines).toEqual([`a #7 (k): ${step}`]);
+  expect(logger.lines()).toEqual([`a #7 (k): ${step}`]);
 });
 
 it('a write that a savepoint may have taken back is told as such', () => {
@@ -58,7 +55,7 @@ it('a write that a savepoint may have taken back is told as such', () => {
   const write = { id: 7, name: 'a', key: null, verdict: 'scheduled', wakeMs: 0 };
   for (const certain of [true, false]) trace.committed({ ...write, certain });
   trace.committed({ ...write, verdict: 'cancelled', wakeMs: null, certain: true });
-  expect(lines).toEqual([
+  expect(logger.lines()).toEqual([
     'a #7: scheduled, wakes at 1970-01-01T00:00:00.000Z',
     'a #7: scheduled, wakes at 1970-01-01T00:00:00.000Z (unless a savepoint rolled it back)',
     'a #7: cancelled',
@@ -68,10 +65,10 @@ it('a write that a savepoint may have taken back is told as such', () => {
 it('says that it is not heard where the level debug is off, and nothing where it is not asked for', () => {
   const isEnabled = jest.spyOn(Logger, 'isLevelEnabled').mockReturnValue(false);
   expect(traceOf('').isOn).toBe(false);
-  expect(lines).toEqual([]);
+  expect(logger.lines()).toEqual([]);
   expect(traceOf('a').isOn).toBe(true);
-  expect(lines).toEqual([expect.stringContaining('leaves out the level debug')]);
+  expect(logger.lines()).toEqual([expect.stringContaining('leaves out the level debug')]);
   isEnabled.mockReturnValue(true);
   traceOf('a');
-  expect(lines).toHaveLength(1);
+  expect(logger.lines()).toHaveLength(1);
 });

@@ -1,10 +1,11 @@
 import type { EventEmitter } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayRolledBackError, joinTypeormTransactional } from 'nestjs-delay-queue';
 import type { DataSource, EntityManager } from 'typeorm';
 import { TransactionEnds } from '../../src/delay-queue/transactions/commit-hooks.js';
+import { RecordingLogger } from '../support/recording-logger.js';
 
 /** What the library's context holds, and how deep its `run` was. */
 let context: Map<string, unknown>;
@@ -13,19 +14,15 @@ let dataSource: DataSource;
 let runner: { isTransactionActive: boolean };
 let manager: EntityManager;
 let told: unknown[];
-let logged: string[];
+let logger: RecordingLogger;
 
 beforeEach(() => {
-  [context, depth, told, logged] = [new Map(), 0, [], []];
+  [context, depth, told] = [new Map(), 0, []];
+  Logger.overrideLogger((logger = new RecordingLogger()));
   dataSource = { subscribers: [] } as unknown as DataSource;
   runner = Object.assign({ isTransactionActive: true }, { dataSource, transactionDepth: 1 });
   manager = { queryRunner: runner, dataSource } as unknown as EntityManager;
-  jest
-    .spyOn(Logger.prototype, 'error')
-    .mockImplementation((line: unknown) => void logged.push(String(line)));
 });
-
-afterEach(() => void jest.restoreAllMocks());
 
 const around = joinTypeormTransactional(
   {
@@ -109,7 +106,7 @@ describe('listeners of the end', () => {
     hooks().prependListener('end', () => Promise.reject(new Error('rejected')));
     await end('Commit');
     expect(told).toHaveLength(2);
-    expect(logged).toEqual(
+    expect(logger.lines()).toEqual(
       ['thrown', 'rejected'].map((text) =>
         expect.stringContaining(
           `a listener failed after its transaction had ended: Error: ${text}`,

@@ -53,6 +53,50 @@ describe('the words of the library', () => {
   });
 });
 
+const TESTS = fileURLToPath(new URL('..', import.meta.url));
+
+const IMPORTED = /^import (?:type )?([^;]*?) from /gms;
+/** Of a class: a spy, a new value, or a name for its prototype, by which it can be given one. */
+const PATCHES = (name: string): RegExp =>
+  new RegExp(
+    [
+      String.raw`\(\s*${name}\.prototype,`,
+      String.raw`\b${name}\.prototype(?:\.\w+|\[.*?\])\s*=[^=]`,
+      String.raw`=\s*${name}\.prototype\b`,
+      String.raw`\bprototype\b.*\}\s*=\s*${name}\b`,
+    ].join('|'),
+  );
+
+/** The imported classes whose prototypes that text patches. */
+function patchedIn(text: string): string[] {
+  const imported = [...text.matchAll(IMPORTED)].flatMap(([, names]) => names!.match(/\b[A-Z]\w*/g));
+  return [...new Set(imported)].filter(
+    (name) => name !== null && PATCHES(name).test(text),
+  ) as string[];
+}
+
+describe('tests', () => {
+  it('patch no class, which all nodes of the process share: they use Parts of one node', () => {
+    const patching = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.includes('node_modules'))
+      .flatMap((file) =>
+        patchedIn(readFileSync(join(TESTS, file), 'utf8')).map((name) => `${file}: ${name}`),
+      );
+    expect(patching).toEqual([]);
+  });
+
+  it.each([
+    `jest.spyOn(Client.prototype, 'query')`,
+    'Client.prototype.query = function query() {}',
+    'Client.prototype[method] = held',
+    'const { query } = Client.prototype',
+    'const { prototype } = Client',
+    'Object.defineProperty(Client.prototype, name, {})',
+  ])('are refused with %s', (line) => {
+    expect(patchedIn(`import { Client } from 'pg';\n${line};\n`)).toEqual(['Client']);
+  });
+});
+
 const json = (path: string): any =>
   JSON.parse(readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8'));
 const lockedIn = (folder: string): [name: string, locked: { hasInstallScript?: boolean }][] =>

@@ -157,19 +157,10 @@ describe('what is asked', () => {
 
   it('and not heard is asked again', async () => {
     await running();
-    // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-    const { abort } = Notifier.prototype;
     let lost = 0;
-    Notifier.prototype.abort = async function loses(claims) {
-      if (lost >= 2) return abort.call(this, claims);
-      lost += 1;
-    };
-    try {
-      const told = await two.asks.delays.cancel(NAME, KEY, ABORT);
-      expect(told).toMatchObject({ verdict: 'cancelled' });
-    } finally {
-      Notifier.prototype.abort = abort;
-    }
+    two.parts.intercept(Notifier, 'abort', async () => void (lost += 1), 2);
+    const told = await two.asks.delays.cancel(NAME, KEY, ABORT);
+    expect(told).toMatchObject({ verdict: 'cancelled' });
     expect(lost).toBe(2);
   });
 

@@ -1,22 +1,18 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler } from '../../support/delay-node.js';
-import { makeSweepsRare } from '../../support/rare-sweeps.js';
 import { until } from '../../support/until.js';
-import { intercept } from '../engine/support/intercept.js';
 import { stageOfEach } from '../engine/support/stage-of-each.js';
-
-// Nothing is found because it is overdue.
-makeSweepsRare();
 
 const HOUR_MS = 3_600_000;
 
-const stage = stageOfEach();
+/** Nothing is found because it is overdue. */
+const stage = stageOfEach({ rareSweeps: true });
 
 /** What nodes read is off by so much; the database itself, and so every claim, stays right. */
 const readClockOffBy = (offMs: () => number): unknown =>
-  intercept(NodeStore.prototype, 'load', async ({ real }) => {
+  stage.parts.intercept(NodeStore, 'load', async ({ real }) => {
     const page = await real();
     return { ...page, nowMs: page.nowMs + offMs() };
   });
@@ -39,13 +35,13 @@ it('a clock that jumps ahead by an hour: what waits in the wheel fires when it i
 it('a clock that is set back by an hour: what the node takes for due is not taken before its time', async () => {
   let offMs = HOUR_MS;
   readClockOffBy(() => offMs);
-  const claim = jest.spyOn(AttemptStore.prototype, 'claim');
+  const claim = stage.parts.intercept(AttemptStore, 'claim');
   const node = await stage.start({ options, providers: [plainHandler('test.timed', () => {})] });
   const completed = node.next('completed');
   await node.delays.schedule('test.timed', null, { after: 1_000, key: 'k' });
   // It asks, and is told how early that is.
   await until(
-    () => claim.mock.calls.length,
+    () => claim.calls.length,
     (calls) => calls > 0,
   );
   offMs = 0;

@@ -1,4 +1,4 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
@@ -40,8 +40,8 @@ it('thousands overdue at the start: bounded batches, fair between names, and the
   await stage.overdue('test.fenced', FEW);
   await stage.sql('ANALYZE delay_queue.delay');
 
-  const claim = jest.spyOn(AttemptStore.prototype, 'claim');
-  const sweep = jest.spyOn(NodeStore.prototype, 'sweep');
+  const claim = stage.parts.intercept(AttemptStore, 'claim');
+  const sweep = stage.parts.intercept(NodeStore, 'sweep');
   const ran = new Map<string, number>();
   const now = { running: 0, most: 0 };
   const allRan = signal();
@@ -78,12 +78,10 @@ it('thousands overdue at the start: bounded batches, fair between names, and the
   // One after another, beside the backlog: neither the pool nor the event loop was taken from it.
   expect(await requests).toBeGreaterThan(REQUESTS);
 
-  const batches = claim.mock.calls.map(([wanted]) => wanted.length);
+  const batches = claim.calls.map(([wanted]) => wanted.length);
   expect(Math.max(...batches)).toBeLessThanOrEqual(CLAIM_BATCH);
   expect(now.most).toBeLessThanOrEqual(CONCURRENCY);
-  const pages = await Promise.all(
-    sweep.mock.results.map(({ value }) => value as ReturnType<NodeStore['sweep']>),
-  );
+  const pages = await Promise.all(sweep.answers);
   expect(Math.max(...pages.map(({ wakes }) => wakes.length))).toBeLessThanOrEqual(SWEEP_PAGE);
   for (const name of ['test.few', 'test.fenced']) {
     expect(manyBefore.get(name)).toBeLessThan(OVERDUE / 2);

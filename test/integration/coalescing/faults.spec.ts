@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayOutcomeUnknownError, DelayShutdownError } from 'nestjs-delay-queue';
 import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { type DelayNode, type NodeSetup, plainHandler } from '../../support/delay-node.js';
@@ -17,7 +17,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  jest.restoreAllMocks();
   await transactions.rollbackAll();
   await stage.close({ force: true });
 });
@@ -31,7 +30,7 @@ const start = (setup: Omit<NodeSetup, 'url'> = {}): Promise<DelayNode> =>
 
 /** As behind a pooler in transaction mode: the engine has no connections for callers. */
 const withoutOwnSessions = (): void =>
-  void jest.spyOn(EngineConnections.prototype, 'callers', 'get').mockReturnValue(undefined);
+  stage.parts.replace(EngineConnections, 'callers', () => undefined);
 
 it('calls do not wait for a pool that is taken when sessions are the own ones', async () => {
   const { delays, dataSource } = await start({ poolMax: 2 });

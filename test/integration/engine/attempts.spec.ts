@@ -1,9 +1,8 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler, type Signal, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 let gate: Signal<void> | undefined;
@@ -42,31 +41,31 @@ it('a row whose process died runs again, and that counts; without attempts left 
 
 describe('a claim looks at the row again, whatever the wheel believes', () => {
   it('and takes nothing before its time', async () => {
-    const claim = jest.spyOn(AttemptStore.prototype, 'claim');
+    const claim = stage.parts.intercept(AttemptStore, 'claim');
     let runs = 0;
     const node = await stage.start({ providers: [plainHandler('test.plain', () => void runs++)] });
     await node.delays.schedule('test.plain', null, { after: '1s', key: 'k' });
     // Behind the back of every node: nothing tells the wheel.
     await stage.sql(`UPDATE delay_queue.delay SET wake_at = wake_at + interval '1 hour'`);
     await until(
-      () => claim.mock.results.length,
+      () => claim.answers.length,
       (claims) => claims > 0,
     );
-    expect(await claim.mock.results[0]!.value).toEqual([]);
+    expect(await claim.answers[0]).toEqual([]);
     expect(runs).toBe(0);
   });
 
   it('and takes nothing that moved on, but finds it where it is now', async () => {
-    const claim = jest.spyOn(AttemptStore.prototype, 'claim');
+    const claim = stage.parts.intercept(AttemptStore, 'claim');
     const node = await stage.start({ providers: [plainHandler('test.plain', () => {})] });
     const completed = node.next('completed');
     const { id } = await node.delays.schedule('test.plain', null, { after: '1s', key: 'k' });
     await stage.sql('UPDATE delay_queue.delay SET epoch = 7');
     await completed;
     // A load that comes in between teaches the wheel the new epoch; with the old one nothing is got.
-    const stale = claim.mock.calls.flatMap(([requests], call) =>
+    const stale = claim.calls.flatMap(([requests], call) =>
       requests.some((request) => request.id === Number(id) && request.epoch === 0)
-        ? [claim.mock.results[call]!.value]
+        ? [claim.answers[call]!]
         : [],
     );
     expect((await Promise.all(stale)).flat()).toEqual([]);
@@ -79,13 +78,13 @@ describe('a claim looks at the row again, whatever the wheel believes', () => {
 it('a page that was read before a claim, and is heard of after it, leads to no second one', async () => {
   const [read, begun, heard, offered] = [signal(), signal(), signal(), signal()];
   const { promise: end } = (gate = signal());
-  const claimed = intercept(AttemptStore.prototype, 'claim', async ({ real }) => {
+  const claimed = stage.parts.intercept(AttemptStore, 'claim', async ({ real }) => {
     await read.promise;
     return real();
   });
   let page: unknown;
-  intercept(
-    NodeStore.prototype,
+  stage.parts.intercept(
+    NodeStore,
     'sweep',
     async ({ real }) => {
       const swept = await real();

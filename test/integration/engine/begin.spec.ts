@@ -74,13 +74,13 @@ const untilGivenBack = () =>
 it('a pool that gives no connection costs no attempt, and what is due is not claimed over and over', async () => {
   const { node, events, troubles, inTrouble } = await start({ poolMax: 3 });
   const release = await occupy(node, 3, 1);
-  const claim = jest.spyOn(AttemptStore.prototype, 'claim');
+  const claim = stage.parts.intercept(AttemptStore, 'claim');
   await scheduleThroughSql(100);
   // Two places, and they rest after each failure: a claim of two at most for each.
   await inTrouble(6);
   const most = troubles.length + 2;
-  expect(claim.mock.calls.length).toBeLessThanOrEqual(most);
-  expect(claim.mock.calls.flatMap(([requests]) => requests).length).toBeLessThanOrEqual(most);
+  expect(claim.calls.length).toBeLessThanOrEqual(most);
+  expect(claim.calls.flatMap(([requests]) => requests).length).toBeLessThanOrEqual(most);
   expect(events).toEqual([]);
   const recovered = node.next('taskRecovered', ({ task }) => task === 'begin');
   await release();
@@ -129,7 +129,15 @@ it.each([
     ['a', 'b', 'c'].map((key) => ({ name: 'test.fenced', payload: null, after: 100, key })),
   );
   if (what === 'BEGIN') failToBegin(node.dataSource);
-  else jest.spyOn(AttemptStore.prototype, 'fence').mockRejectedValueOnce(broken);
+  else
+    stage.parts.intercept(
+      AttemptStore,
+      'fence',
+      async () => {
+        throw broken;
+      },
+      1,
+    );
   const [error] = await inTrouble(1);
   // TypeORM wraps what comes of its START TRANSACTION, with which the fence is sent.
   expect(error instanceof QueryFailedError ? error.driverError : error).toBe(broken);

@@ -2,9 +2,8 @@ import { expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Worker } from '../../../src/delay-queue/worker/worker.js';
-import { RecurrenceStore } from '../../../src/delay-queue/store/recurrence.store.js';
+import { Declarations } from '../../../src/delay-queue/worker/declarations.js';
 import { appModule, plainHandler, signal } from '../../support/delay-node.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 const stage = stageOfEach();
@@ -12,12 +11,16 @@ const stage = stageOfEach();
 /** Nest lets an HTTP application be closed before its `init` is over. */
 it('a node that is closed while it starts leaves nothing behind', async () => {
   const [reached, gate] = [signal(), signal()];
-  intercept(RecurrenceStore.prototype, 'withdraw', async ({ real }) => {
+  stage.parts.intercept(Declarations, 'start', async ({ real }) => {
     reached.resolve();
     await gate.promise;
     return real();
   });
-  const setup = { url: stage.url, providers: [plainHandler('test.a', () => {})] };
+  const setup = {
+    url: stage.url,
+    parts: stage.parts,
+    providers: [plainHandler('test.a', () => {})],
+  };
   const app = await NestFactory.create(appModule(setup), { logger: false, abortOnError: false });
   const init = app.init();
   await reached.promise;
@@ -30,17 +33,21 @@ it('a node that is closed while it starts leaves nothing behind', async () => {
 
 it('a start that outlasts the end comes to nothing by itself', async () => {
   const [reached, gate, done] = [signal(), signal(), signal()];
-  intercept(RecurrenceStore.prototype, 'withdraw', async ({ real }) => {
+  stage.parts.intercept(Declarations, 'start', async ({ real }) => {
     reached.resolve();
     await gate.promise;
     return real();
   });
-  intercept(Worker.prototype, 'drain', async ({ real }) => {
+  stage.parts.intercept(Worker, 'drain', async ({ real }) => {
     const unfinished = await real();
     done.resolve();
     return unfinished;
   });
-  const setup = { url: stage.url, providers: [plainHandler('test.a', () => {})] };
+  const setup = {
+    url: stage.url,
+    parts: stage.parts,
+    providers: [plainHandler('test.a', () => {})],
+  };
   const app = await NestFactory.create(appModule(setup), { logger: false, abortOnError: false });
   const told: string[] = [];
   const events = app.get(DelayEvents);

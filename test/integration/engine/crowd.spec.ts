@@ -1,12 +1,9 @@
 import { expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { plainHandler, type Signal, signal } from '../../support/delay-node.js';
-import { makeSweepsRare } from '../../support/rare-sweeps.js';
 import { until } from '../../support/until.js';
 import { HastyClient } from './support/hasty-client.js';
 import { stageOfEach } from './support/stage-of-each.js';
-
-makeSweepsRare();
 
 /** What a node keeps ready of one name, and as many attempts may wait to be written down. */
 const KEPT = 10_000;
@@ -16,7 +13,7 @@ const CALLS = 2;
 const options = { horizon: '1h', loadEvery: '59m' } as const;
 
 let gate: Signal<void> | undefined;
-const stage = stageOfEach({ release: () => gate?.resolve() });
+const stage = stageOfEach({ rareSweeps: true, release: () => gate?.resolve() });
 
 it('more delays than find room fall due at the same moment, and all run as soon as there is some', async () => {
   const opened = (gate = signal());

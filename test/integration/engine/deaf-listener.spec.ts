@@ -3,7 +3,6 @@ import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { openProxy, type PostgresProxy } from '../../chaos/proxy/proxy.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { IS_LISTENER } from '../../support/listener.js';
-import { intercept } from './support/intercept.js';
 import { HastyClient } from './support/hasty-client.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
@@ -74,7 +73,7 @@ it('a node that listens where nothing is said any more listens where its loads a
   );
   const before = await present();
   let elsewhere = true;
-  intercept(NodeStore.prototype, 'load', async ({ real }) => {
+  stage.parts.intercept(NodeStore, 'load', async ({ real }) => {
     const page = await real();
     if (!elsewhere || page.isHeld !== true) return page;
     elsewhere = false;

@@ -1,8 +1,7 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 const stage = stageOfEach();
@@ -10,7 +9,7 @@ const stage = stageOfEach();
 it('a hint that is heard while the node still starts does it no harm', async () => {
   const heard = signal();
   // It is asked when a hint has come.
-  jest.spyOn(TimerQueue.prototype, 'isOpen', 'get').mockImplementation(() => {
+  stage.parts.replace(TimerQueue, 'isOpen', () => {
     heard.resolve();
     return false;
   });
@@ -21,7 +20,7 @@ it('a hint that is heard while the node still starts does it no harm', async () 
     await heard.promise;
     return real();
   };
-  intercept(NodeStore.prototype, 'load', hinted, 1);
+  stage.parts.intercept(NodeStore, 'load', hinted, 1);
   const node = await stage.start({ providers: [plainHandler('test.early', () => {})] });
   const completed = node.next('completed');
   await node.delays.schedule('test.early', null, { after: 0 });

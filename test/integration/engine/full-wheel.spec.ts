@@ -1,16 +1,13 @@
 import { expect, it } from '@jest/globals';
 import { DelayTimeoutError, DelayWheelFullError } from 'nestjs-delay-queue';
 import { plainHandler } from '../../support/delay-node.js';
-import { makeSweepsRare } from '../../support/rare-sweeps.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
-
-makeSweepsRare();
 
 /** What may wait by default. */
 const TIMERS = 1_000_000;
 
-const stage = stageOfEach();
+const stage = stageOfEach({ rareSweeps: true });
 
 it('as many volatile timers as may wait take nothing from durable delays and the timeouts of handlers', async () => {
   const ran = new Set<string>();

@@ -1,4 +1,4 @@
-import { afterEach, expect, it, jest } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 import { Scanner } from '../../../src/delay-queue/worker/scanner.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
@@ -82,7 +82,7 @@ it.each([
 );
 
 it('what is overdue behind them is looked for soon, and not with the next pass', async () => {
-  jest.spyOn(Scanner.prototype, 'everyMs', 'get').mockReturnValue(3_600_000);
+  stage.parts.replace(Scanner, 'everyMs', () => 3_600_000);
   const claimBatch = 5;
   const { begun, handler } = holding(10);
   // More than a sweep reads first.

@@ -2,7 +2,6 @@ import { beforeEach, expect, it, jest } from '@jest/globals';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 let letGo: () => void = () => {};
@@ -22,12 +21,12 @@ beforeEach(() => {
   loads = {};
   idleNow = new Set();
   idleMs = {};
-  intercept(NodeStore.prototype, 'load', ({ real, self }) => {
+  stage.parts.intercept(NodeStore, 'load', ({ real, self }) => {
     loads[self.nodeName] = (loads[self.nodeName] ?? 0) + 1;
     idleNow.delete(self.nodeName);
     return real();
   });
-  intercept(NodeStore.prototype, 'idle', async ({ real, self }) => {
+  stage.parts.intercept(NodeStore, 'idle', async ({ real, self }) => {
     const answer = await real();
     if (answer !== null) {
       (idleMs[self.nodeName] ??= []).push(answer);
@@ -124,8 +123,8 @@ it.each(['500ms', '2s'])('what another schedules for in %s is heard of', async (
 
 it('an idle node comes back for what it knows to be due, shortly before that', async () => {
   // Committed just before it asks for how long it may be idle.
-  intercept(
-    NodeStore.prototype,
+  stage.parts.intercept(
+    NodeStore,
     'idle',
     async ({ real }) => {
       await stage.sql(
@@ -168,7 +167,7 @@ it('what another node has in hand keeps it awake: that one may die', async () =>
 
 it('what an idle node would look after is left to the others, also when it dies', async () => {
   const seen: (readonly unknown[])[] = [];
-  intercept(NodeStore.prototype, 'load', async ({ real, self }) => {
+  stage.parts.intercept(NodeStore, 'load', async ({ real, self }) => {
     const page = await real();
     if (self.nodeName === 'b') seen.push(page.nodes);
     return page;
@@ -238,8 +237,8 @@ it('a process that was paused for longer than it could be idle looks at once', a
   const looksAgain = signal();
   let isAnswered = false;
   // Stopped while the answer was on its way: the monotonic clock goes on.
-  intercept(
-    NodeStore.prototype,
+  stage.parts.intercept(
+    NodeStore,
     'idle',
     async ({ real }) => {
       const answer = await real();
@@ -249,7 +248,7 @@ it('a process that was paused for longer than it could be idle looks at once', a
     },
     1,
   );
-  intercept(NodeStore.prototype, 'load', ({ real }) => {
+  stage.parts.intercept(NodeStore, 'load', ({ real }) => {
     if (isAnswered) looksAgain.resolve();
     return real();
   });

@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
 import { clientRunner } from '../../support/other-node.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 /** A claim that was given up, and is committed later than that. */
@@ -24,15 +23,15 @@ beforeEach(async () => {
  */
 function holdNextClaim(): Promise<void> {
   const lookedAfter = signal();
-  intercept(
-    AttemptStore.prototype,
+  stage.parts.intercept(
+    AttemptStore,
     'claim',
     async ({ given: [requests], self: { nodeName } }) => {
       await held.query('BEGIN');
       const store = new AttemptStore(clientRunner(held), 'delay_queue', 'ends', nodeName);
       await store.claim(requests);
-      intercept(
-        AttemptStore.prototype,
+      stage.parts.intercept(
+        AttemptStore,
         'lookAt',
         async ({ real }) => {
           const rows = await real();
@@ -93,10 +92,10 @@ it.each(['10m', '1s'] as const)(
 it('a row that another node has claimed under that very epoch is left to it', async () => {
   const attempts: number[] = [];
   // None but the one that is held: the other node is to come first.
-  jest.spyOn(AttemptStore.prototype, 'claim').mockResolvedValue([]);
+  stage.parts.intercept(AttemptStore, 'claim', async () => []);
   const { id } = await startHeld('10m', ({ attempt }) => void attempts.push(attempt));
   const triedToGiveBack = signal();
-  intercept(AttemptStore.prototype, 'retry', async ({ real }) => {
+  stage.parts.intercept(AttemptStore, 'retry', async ({ real }) => {
     const rows = await real();
     triedToGiveBack.resolve();
     return rows;

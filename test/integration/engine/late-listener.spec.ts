@@ -1,7 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { plainHandler, type Signal, signal } from '../../support/delay-node.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 const stage = stageOfEach();
@@ -11,7 +10,7 @@ let prepared: Signal<void>;
 
 beforeEach(() => {
   prepared = signal();
-  intercept(EngineConnections.prototype, 'prepareStatements', ({ real }) => {
+  stage.parts.intercept(EngineConnections, 'prepareStatements', ({ real }) => {
     real();
     prepared.resolve();
   });
@@ -31,13 +30,13 @@ async function findsOut(): Promise<unknown> {
 }
 
 it('a node whose listening connection failed at its start prepares its statements later', async () => {
-  intercept(EngineConnections.prototype, 'open', async () => refuse(), 1);
+  stage.parts.intercept(EngineConnections, 'open', async () => refuse(), 1);
   expect(await findsOut()).toMatchObject({ name: 'test.a' });
 });
 
 it('a node that could not say anything at its start prepares its statements later', async () => {
   let fails = 1;
-  intercept(EngineConnections.prototype, 'query', async ({ real, given: [sql] }) => {
+  stage.parts.intercept(EngineConnections, 'query', async ({ real, given: [sql] }) => {
     if (sql.includes('pg_notify') && (fails -= 1) >= 0) refuse();
     return real();
   });

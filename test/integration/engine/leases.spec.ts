@@ -4,7 +4,6 @@ import type { Attempt } from '../../../src/delay-queue/worker/call.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { ActingNode } from '../../support/acting-node.js';
 import { signal } from '../../support/delay-node.js';
-import { intercept } from './support/intercept.js';
 
 /** Its timeouts are far away: only a lost lease ends an attempt. */
 const acting = new ActingNode({ options: { lease: '1s', timeout: '20s' } });
@@ -53,7 +52,7 @@ describe('a transactional attempt', () => {
 
   it('is never renewed', async () => {
     const renewed: number[] = [];
-    intercept(AttemptStore.prototype, 'renew', ({ real, given: [items] }) => {
+    brief.parts.intercept(AttemptStore, 'renew', ({ real, given: [items] }) => {
       // One that is over and not written down yet keeps its row: that is another matter.
       const held = (items as readonly Attempt[]).filter(({ over }) => !over);
       renewed.push(...held.map(({ id }) => id));

@@ -23,10 +23,11 @@ const overdue = (names: readonly string[], count: number): Promise<unknown> =>
 /** One provider with a handler for each. */
 function handlerOfAll(names: readonly `test.${string}`[], run: (name: string) => void): Type {
   class ManyHandlers {}
+  const { prototype } = ManyHandlers;
   for (const name of names) {
     const handler = { value: () => run(name), configurable: true, writable: true };
-    Object.defineProperty(ManyHandlers.prototype, name, handler);
-    OnDelay(name)(ManyHandlers.prototype, name, handler);
+    Object.defineProperty(prototype, name, handler);
+    OnDelay(name)(prototype, name, handler);
   }
   return ManyHandlers;
 }

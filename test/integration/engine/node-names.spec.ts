@@ -1,4 +1,4 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
@@ -16,9 +16,9 @@ const start = (nodeName: string): Promise<DelayNode> =>
 
 /** So many loads more have been answered. */
 async function loads(count: number): Promise<void> {
-  const load = jest.spyOn(NodeStore.prototype, 'load');
+  const load = stage.parts.intercept(NodeStore, 'load');
   await until(
-    () => load.mock.results.length,
+    () => load.answers.length,
     (answered) => answered > count,
   );
 }

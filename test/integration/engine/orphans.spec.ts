@@ -1,4 +1,4 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
@@ -14,8 +14,8 @@ it('overdue rows of a name nobody serves hide nothing, and stay out of memory', 
   await stage.overdue('test.orphan', ORPHANS, { secondsAgo: 3_600 });
   await stage.overdue('test.own', OWN, { secondsAgo: 1_800 });
   await stage.overdue('test.orphan', OWN, { secondsAgo: 900 });
-  const sweep = jest.spyOn(NodeStore.prototype, 'sweep');
-  const load = jest.spyOn(NodeStore.prototype, 'load');
+  const sweep = stage.parts.intercept(NodeStore, 'sweep');
+  const load = stage.parts.intercept(NodeStore, 'load');
   const ran = new Set<string>();
   const node = await stage.start({
     providers: [plainHandler('test.own', ({ id }) => void ran.add(id))],
@@ -29,15 +29,11 @@ it('overdue rows of a name nobody serves hide nothing, and stay out of memory', 
   await node.delays.schedule('test.own', null, { after: 50, key: 'new' });
   await completed;
 
-  const pages = await Promise.all(
-    [...sweep.mock.results, ...load.mock.results].map(
-      ({ value }) => value as ReturnType<NodeStore['sweep' | 'load']>,
-    ),
-  );
+  const pages = await Promise.all([...sweep.answers, ...load.answers]);
   const names = new Set(pages.flatMap((page) => page.wakes.map(({ name }) => name)));
   expect([...names]).toEqual(['test.own']);
   // A statement looks at up to 10,000 rows, once it has found that most are foreign; at 2,000 it would be fifty.
-  expect(sweep.mock.calls.length).toBeLessThan(30);
+  expect(sweep.calls.length).toBeLessThan(30);
   const left = await stage.sql<{ name: string; count: number }>(
     'SELECT name, count(*)::int AS count FROM delay_queue.delay GROUP BY name',
   );

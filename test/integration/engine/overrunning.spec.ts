@@ -1,10 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
-import { makeSweepsRare } from '../../support/rare-sweeps.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
-
-makeSweepsRare();
 
 /** From so many on a name rests; in flight at that moment may be as many more as its slots. */
 const OVERRUNNING_MAX = 1_000;
@@ -15,7 +12,7 @@ const ENDED = 200;
 const ends: (() => void)[] = [];
 let calls = 0;
 
-const stage = stageOfEach({ release: () => ends.forEach((end) => end()) });
+const stage = stageOfEach({ rareSweeps: true, release: () => ends.forEach((end) => end()) });
 
 const hang = (): Promise<void> => {
   calls += 1;

@@ -2,12 +2,10 @@ import { beforeEach, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
 import { Prefetch } from '../../../src/delay-queue/worker/admission.js';
 import { InFlight } from '../../../src/delay-queue/worker/claims.js';
-import { WAITS_MAX_MS } from '../../../src/delay-queue/worker/loop.js';
+import { Loop } from '../../../src/delay-queue/worker/loop.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { Trigger } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 /** Delays of quick handlers are claimed before there is a place for them. */
@@ -40,7 +38,7 @@ beforeEach(() => {
   askedAtMs = new Map();
   const ahead = signal<string[]>();
   claimedAhead = ahead.promise;
-  intercept(AttemptStore.prototype, 'claim', async ({ real, given: [requests] }) => {
+  stage.parts.intercept(AttemptStore, 'claim', async ({ real, given: [requests] }) => {
     for (const { id } of requests) askedAtMs.set(id, performance.now());
     const rows = await real();
     claims.push(rows.length);
@@ -65,7 +63,7 @@ async function startQuick(options: object = {}): Promise<void> {
     { concurrency: CONCURRENCY },
   );
   // However busy the machine is: as quick as they are meant to be.
-  intercept(Prefetch.prototype, 'took', ({ real, given: [name, ms, atOnce] }) =>
+  stage.parts.intercept(Prefetch, 'took', ({ real, given: [name, ms, atOnce] }) =>
     real(name, held === undefined ? 0.1 : ms, atOnce),
   );
   node = await stage.start({ providers: [handler], options });
@@ -77,9 +75,7 @@ async function startQuick(options: object = {}): Promise<void> {
 
 /** A busy machine may hold a scene up for longer than anybody is kept waiting. */
 function nobodyIsGivenBack(): void {
-  intercept(Trigger.prototype, 'triggerIn', ({ real, given: [ms] }) =>
-    real(ms === WAITS_MAX_MS ? Infinity : ms),
-  );
+  stage.parts.replace(Loop, 'waitsMaxMs', () => Infinity);
 }
 
 /** Runs some until it is known how long they take: then more than have a place are claimed at once. */
@@ -140,7 +136,7 @@ it('one at a time: who waits is overtaken by nobody, also where handlers return 
     while (performance.now() < endsAtMs);
   };
   // They are known to be quick.
-  intercept(Prefetch.prototype, 'roomFor', () => 20);
+  stage.parts.intercept(Prefetch, 'roomFor', () => 20);
   node = await stage.start({ providers: [plainHandler(NAME, busy, { concurrency: 1 })] });
   await schedule();
   await first.promise;
@@ -187,7 +183,7 @@ it('one that waits is cancelled by an abort, and never begins', async () => {
   await schedule();
   await waiting();
   const heard = signal();
-  intercept(InFlight.prototype, 'abort', ({ real }) => {
+  stage.parts.intercept(InFlight, 'abort', ({ real }) => {
     real();
     heard.resolve();
   });

@@ -6,7 +6,6 @@ import { plainHandler, signal } from '../../support/delay-node.js';
 import { OF_THIS_DATABASE } from '../../support/of-this-database.js';
 import { until } from '../../support/until.js';
 import { AdviceWatch } from './support/advice-watch.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 /** What an administrator may have set for a role or a database; each once hurt. */
@@ -111,7 +110,7 @@ it('each of our sessions brings its own, whatever the database says, also after 
 it('where sessions are not our own nothing is set on them, and limits that hurt are told', async () => {
   await stage.set({ statement_timeout: '4s', jit: 'on' });
   // As behind a pooler in transaction mode: what is said on the channel is not heard.
-  intercept(EngineConnections.prototype, 'query', async ({ real, given: [sql] }) =>
+  stage.parts.intercept(EngineConnections, 'query', async ({ real, given: [sql] }) =>
     sql.includes('pg_notify') ? [] : real(),
   );
   const { advice, provider: watch } = new AdviceWatch();

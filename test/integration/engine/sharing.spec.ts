@@ -4,7 +4,6 @@ import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 const ROWS = 40;
@@ -37,16 +36,20 @@ it('a node with nothing left of its own helps a busy one', async () => {
 it('a node that learns of another leaves it its rows, those that it has just read among them', async () => {
   const [read, joined, knowsBoth, allDone] = [signal(), signal(), signal(), signal()];
   release = () => [joined, allDone].forEach(({ resolve }) => resolve());
-  intercept(NodeStore.prototype, 'sweep', async ({ real, given: [, , { helpAfterMs }], self }) => {
-    if (self.nodeName !== 'a') return real();
-    // This is about its own rows: however slow the other is, nobody helps.
-    if (helpAfterMs !== null) await allDone.promise;
-    const page = await real();
-    read.resolve();
-    await joined.promise;
-    return page;
-  });
-  intercept(NodeStore.prototype, 'load', async ({ real, given: [, , { limit }], self }) => {
+  stage.parts.intercept(
+    NodeStore,
+    'sweep',
+    async ({ real, given: [, , { helpAfterMs }], self }) => {
+      if (self.nodeName !== 'a') return real();
+      // This is about its own rows: however slow the other is, nobody helps.
+      if (helpAfterMs !== null) await allDone.promise;
+      const page = await real();
+      read.resolve();
+      await joined.promise;
+      return page;
+    },
+  );
+  stage.parts.intercept(NodeStore, 'load', async ({ real, given: [, , { limit }], self }) => {
     const page = await real();
     // Asked for nothing but who is there; it counts once the answer has been looked at.
     const isRollCall = self.nodeName === 'a' && limit === 0;
@@ -54,7 +57,7 @@ it('a node that learns of another leaves it its rows, those that it has just rea
     return page;
   });
   const claimed: number[] = [];
-  intercept(AttemptStore.prototype, 'claim', ({ real, given: [requests], self }) => {
+  stage.parts.intercept(AttemptStore, 'claim', ({ real, given: [requests], self }) => {
     if (self.nodeName === 'a') claimed.push(...requests.map(({ id }) => id));
     return real();
   });

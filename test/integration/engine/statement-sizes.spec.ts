@@ -5,7 +5,6 @@ import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { batchHandler, plainHandler, signal } from '../../support/delay-node.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 const stage = stageOfEach();
@@ -57,7 +56,7 @@ it('a slow trigger for each row: claims that outlive their time limit shrink unt
     FOR EACH ROW WHEN (OLD.name = 'test.slow' AND NEW.leased_by IS NOT NULL) EXECUTE FUNCTION slow()`);
   await stage.overdue('test.slow', COUNT);
   const slow = counting(COUNT);
-  const { calls } = intercept(AttemptStore.prototype, 'claim', ({ real }) => real());
+  const { calls } = stage.parts.intercept(AttemptStore, 'claim', ({ real }) => real());
   await stage.start({
     providers: [plainHandler('test.slow', slow.run, { concurrency: COUNT })],
   });
@@ -79,7 +78,7 @@ it.each([
     await stage.overdue('test.light', 200);
     const heavy = counting(40);
     const light = counting(200);
-    const { calls } = intercept(AttemptStore.prototype, 'claim', ({ real }) => real());
+    const { calls } = stage.parts.intercept(AttemptStore, 'claim', ({ real }) => real());
     await stage.start({
       providers: [
         plainHandler('test.heavy', heavy.run, { concurrency: 100, ...limits }),
@@ -103,7 +102,7 @@ it('sizes grow again once statements are quick: claims, loads and sweeps', async
   await many.all;
   await stage.noneLeft();
   await stage.sql('DROP TRIGGER slow_update ON delay_queue.delay');
-  const { calls } = intercept(AttemptStore.prototype, 'claim', ({ real }) => real());
+  const { calls } = stage.parts.intercept(AttemptStore, 'claim', ({ real }) => real());
   const grown = signal();
   node.events.on('completed', () => {
     if (Math.max(0, ...claimsOf(calls)) > 100) grown.resolve();
@@ -123,11 +122,11 @@ it('one delay whose claim always outlives its limit: its neighbours run, and its
   const restsMs: number[] = [];
   const restsAgain = signal();
   let isAlone = false;
-  const { calls } = intercept(AttemptStore.prototype, 'claim', ({ real, given: [requests] }) => {
+  const { calls } = stage.parts.intercept(AttemptStore, 'claim', ({ real, given: [requests] }) => {
     isAlone = requests.length === 1 && requests[0]?.id === 50;
     return real();
   });
-  intercept(TimerQueue.prototype, 'again', ({ real, given: [entry, ms] }) => {
+  stage.parts.intercept(TimerQueue, 'again', ({ real, given: [entry, ms] }) => {
     if (isAlone && entry.id === 50) restsMs.push(ms);
     if (restsMs.length === 2) restsAgain.resolve();
     real();
@@ -171,11 +170,11 @@ it('completions and retries shrink, and so do pages of loads and sweeps, and wha
   await slowOnMore(2, 'DELETE');
   await stage.overdue('test.done', 60);
   const most = { sweep: 7, load: 5 };
-  intercept(NodeStore.prototype, 'sweep', async ({ real, given: [, , { scan }] }) => {
+  stage.parts.intercept(NodeStore, 'sweep', async ({ real, given: [, , { scan }] }) => {
     if (scan > most.sweep) throw outlived();
     return await real();
   });
-  intercept(NodeStore.prototype, 'load', async ({ real, given: [, , { limit }] }) => {
+  stage.parts.intercept(NodeStore, 'load', async ({ real, given: [, , { limit }] }) => {
     if (limit > most.load) throw outlived();
     return await real();
   });
@@ -192,7 +191,7 @@ it('leases are renewed in smaller statements, and those that can be are kept', a
   const lost: unknown[] = [];
   let renewed = 0;
   const often = signal();
-  intercept(AttemptStore.prototype, 'renew', async ({ real, given: [items] }) => {
+  stage.parts.intercept(AttemptStore, 'renew', async ({ real, given: [items] }) => {
     if (items.length > 4) throw outlived();
     const ids = await real();
     renewed += ids.length;
@@ -221,7 +220,7 @@ it('a renewal that is refused for one row keeps the leases of all others', async
     END $$;
     CREATE TRIGGER refuse BEFORE UPDATE ON delay_queue.delay
     FOR EACH ROW WHEN (OLD.id = 3 AND OLD.epoch = NEW.epoch) EXECUTE FUNCTION refuse()`);
-  intercept(AttemptStore.prototype, 'renew', async ({ real }) => {
+  stage.parts.intercept(AttemptStore, 'renew', async ({ real }) => {
     const ids = await real();
     for (const id of ids) renewed.set(id, (renewed.get(id) ?? 0) + 1);
     if (renewed.size === 9 && [...renewed.values()].every((times) => times > 1)) {

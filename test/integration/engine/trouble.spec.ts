@@ -1,7 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
-import { intercept } from './support/intercept.js';
 import { EFFECT_TABLE, stageOfEach } from './support/stage-of-each.js';
 
 const stage = stageOfEach({ tables: EFFECT_TABLE });
@@ -84,9 +83,16 @@ it('a claim that was not committed, of which nobody knows it: nothing is given b
       }),
     ],
   });
-  jest.spyOn(AttemptStore.prototype, 'claim').mockRejectedValueOnce(connectionLost());
+  stage.parts.intercept(
+    AttemptStore,
+    'claim',
+    async () => {
+      throw connectionLost();
+    },
+    1,
+  );
   let refusals = 3;
-  intercept(AttemptStore.prototype, 'retry', async ({ real }) => {
+  stage.parts.intercept(AttemptStore, 'retry', async ({ real }) => {
     refusals -= 1;
     if (refusals >= 0) throw connectionLost();
     const rows = await real();

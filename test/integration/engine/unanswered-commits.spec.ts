@@ -1,23 +1,15 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { Completer } from '../../../src/delay-queue/worker/completer.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { wasCommitted } from '../../../src/delay-queue/database/transaction-status.sql.js';
 import type { Runner } from '../../../src/delay-queue/database/runner.js';
 import { fencedHandler, signal } from '../../support/delay-node.js';
-import { Stage } from './support/stage.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-  await stage.sql('CREATE TABLE parent (key text PRIMARY KEY)');
-  await stage.sql('CREATE TABLE effect (key text REFERENCES parent DEFERRABLE INITIALLY DEFERRED)');
-});
-
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await stage.close();
+const stage = stageOfEach({
+  tables: `CREATE TABLE parent (key text PRIMARY KEY);
+    CREATE TABLE effect (key text REFERENCES parent DEFERRABLE INITIALLY DEFERRED)`,
 });
 
 const FailsAtCommit = fencedHandler('test.fenced', (_, { manager }) =>
@@ -29,16 +21,12 @@ describe('an attempt whose COMMIT has failed', () => {
     ['has lost its row, although that is gone as if by itself', 'DELETE FROM delay_queue.delay', 0],
     ['is tried again where its row is', 'SELECT', 1],
   ])('%s', async (_, meanwhile, retries) => {
-    // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-    const retry = AttemptStore.prototype.retry;
     // Another node has run it by then.
-    jest.spyOn(AttemptStore.prototype, 'retry').mockImplementationOnce(async function (
-      this: AttemptStore,
-      items,
-    ) {
+    const late = async ({ real }: { real: () => ReturnType<AttemptStore['retry']> }) => {
       await stage.sql(meanwhile);
-      return retry.call(this, items);
-    });
+      return real();
+    };
+    stage.parts.intercept(AttemptStore, 'retry', late, 1);
     const node = await stage.start({ providers: [FailsAtCommit] });
     const told: string[] = [];
     for (const event of ['completed', 'lost', 'retrying'] as const) {
@@ -53,24 +41,16 @@ describe('an attempt whose COMMIT has failed', () => {
 
 it('an attempt is written down when its node stops before it knows of its COMMIT', async () => {
   const [asked, answer, draining] = [signal(), signal(), signal()];
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const { query } = EngineConnections.prototype;
-  jest.spyOn(EngineConnections.prototype, 'query').mockImplementation(async function (
-    this: EngineConnections,
-    sql,
-    parameters,
-  ) {
+  stage.parts.intercept(EngineConnections, 'query', async ({ real, given: [sql] }) => {
     if (sql.includes('pg_xact_status')) {
       asked.resolve();
       await answer.promise;
     }
-    return await query.call(this, sql, parameters);
+    return await real();
   });
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const { drain } = Completer.prototype;
-  jest.spyOn(Completer.prototype, 'drain').mockImplementation(function (this: Completer, withinMs) {
+  stage.parts.intercept(Completer, 'drain', ({ real }) => {
     draining.resolve();
-    return drain.call(this, withinMs);
+    return real();
   });
   const node = await stage.start({ providers: [FailsAtCommit] });
   await node.delays.schedule('test.fenced', null, { after: 0 });

@@ -4,7 +4,6 @@ import type { Type } from '@nestjs/common';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { batchHandler, fencedHandler, plainHandler } from '../../support/delay-node.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 const stage = stageOfEach();
@@ -127,8 +126,8 @@ describe.each(KINDS)('rows that cannot be read, of a %s handler', (_, histories,
     async (history) => {
       await withoutConstraints();
       await insertOdd('test.odd', ODD);
-      const claims = intercept(AttemptStore.prototype, 'claim', ({ real }) => real());
-      const sweeps = intercept(NodeStore.prototype, 'sweep', ({ real }) => real());
+      const claims = stage.parts.intercept(AttemptStore, 'claim', ({ real }) => real());
+      const sweeps = stage.parts.intercept(NodeStore, 'sweep', ({ real }) => real());
       await stage.start({
         options: { history, lease: '2s' },
         providers: [make('test.odd', () => {})],
@@ -210,7 +209,7 @@ it('a claim that Postgres refuses for one row: the others run, and trouble names
     CREATE TRIGGER refuse BEFORE UPDATE ON delay_queue.delay
     FOR EACH ROW WHEN (OLD.id = 17) EXECUTE FUNCTION refuse()`);
   await stage.overdue('test.some', 60);
-  const claims = intercept(AttemptStore.prototype, 'claim', ({ real }) => real());
+  const claims = stage.parts.intercept(AttemptStore, 'claim', ({ real }) => real());
   const node = await stage.start({ providers: [plainHandler('test.some', () => {})] });
   await node.next('taskFailed', ({ error }) => /test\.some #17 .*says no/.test(String(error)));
   await stage.until<{ id: string }>(

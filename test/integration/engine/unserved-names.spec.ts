@@ -1,8 +1,7 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 const stage = stageOfEach();
@@ -33,7 +32,7 @@ const toldOf = (node: DelayNode, name: string): Promise<unknown> =>
 it('tells once of a name that was scheduled here and that no live node serves', async () => {
   await startServing('test.served');
   // A process that stood still may ask before its own nodes have beaten again.
-  intercept(NodeStore.prototype, 'unserved', async ({ real }) => {
+  stage.parts.intercept(NodeStore, 'unserved', async ({ real }) => {
     const [asked] = await stage.sql<{ now: Date }>('SELECT clock_timestamp() AS now');
     await stage.until<{ seen: Date }>(
       `SELECT seen_at AS seen FROM delay_queue.node WHERE 'test.served' = ANY (names)`,
@@ -61,7 +60,7 @@ it('tells once of a name that was scheduled here and that no live node serves', 
 });
 
 it('asks once for a name, not for each of its delays, and never of what the node serves, or of what a transaction took back', async () => {
-  const unserved = jest.spyOn(NodeStore.prototype, 'unserved');
+  const unserved = stage.parts.intercept(NodeStore, 'unserved');
   const node = await startServing('test.own');
   const { delays, dataSource } = node;
   const told = toldOf(node, 'test.first');
@@ -78,23 +77,23 @@ it('asks once for a name, not for each of its delays, and never of what the node
   await delays.schedule('test.first', null, LATER);
   await delays.schedule('test.second', null, LATER);
   await toldOfSecond;
-  expect(unserved.mock.calls.map(([names]) => names)).toEqual([['test.first'], ['test.second']]);
+  expect(unserved.calls.map(([names]) => names)).toEqual([['test.first'], ['test.second']]);
 });
 
 it('asks again at the next write when the database gave no answer', async () => {
   const producer = await startProducer();
   const { delays } = producer;
-  const unserved = jest.spyOn(NodeStore.prototype, 'unserved');
+  const unserved = stage.parts.intercept(NodeStore, 'unserved');
   await stage.sql('ALTER TABLE delay_queue.node RENAME TO away');
   await delays.schedule('test.first', null, LATER);
   await until(
-    () => unserved.mock.results.length,
+    () => unserved.answers.length,
     (asked) => asked === 1,
   );
-  await expect(unserved.mock.results[0]?.value).rejects.toThrow('does not exist');
+  await expect(unserved.answers[0]).rejects.toThrow('does not exist');
   await stage.sql('ALTER TABLE delay_queue.away RENAME TO node');
   const told = toldOf(producer, 'test.first');
   await delays.schedule('test.first', null, LATER);
   await told;
-  expect(unserved).toHaveBeenCalledTimes(2);
+  expect(unserved.calls).toHaveLength(2);
 });

@@ -1,19 +1,19 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Client } from 'pg';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Client } from 'pg';
 import { type ActingContext, ActingNode, KEY, NAMES } from '../../support/acting-node.js';
+import { clientTelling } from '../../support/sent-statements.js';
 import { until } from '../../support/until.js';
 import { INSERT } from './ways.js';
 
 /** One attempt after the other: all are on one session of the pool. */
-const acting = new ActingNode();
-
-type Query = (this: Client, asked: unknown, ...rest: unknown[]) => unknown;
+const acting = new ActingNode({
+  Client: clientTelling((text, client) => {
+    sent.set(client, [...(sent.get(client) ?? []), text]);
+  }),
+});
 
 /** What was sent, by the session on which it was sent. */
-let sent: Map<Client, string[]>;
-
-const textOf = (asked: unknown): string =>
-  typeof asked === 'string' ? asked : String((asked as { text: unknown }).text);
+const sent = new Map<Client, string[]>();
 
 beforeAll(async () => {
   await acting.sql('CREATE TABLE effect (n int UNIQUE)');
@@ -23,21 +23,9 @@ beforeAll(async () => {
   }
 });
 
-beforeEach(() => {
-  sent = new Map();
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const query = Client.prototype.query as unknown as Query;
-  const heard: Query = function heard(asked, ...rest) {
-    sent.set(this, [...(sent.get(this) ?? []), textOf(asked)]);
-    return query.call(this, asked, ...rest);
-  };
-  jest.spyOn(Client.prototype, 'query').mockImplementation(heard);
-});
+beforeEach(() => sent.clear());
 
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await acting.sql('TRUNCATE effect');
-});
+afterEach(() => acting.sql('TRUNCATE effect'));
 
 const insert = ({ manager }: ActingContext): Promise<unknown> => manager!.query(INSERT, [1]);
 

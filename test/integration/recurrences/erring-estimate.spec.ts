@@ -1,8 +1,8 @@
-import { afterEach, expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { type Repeats, repeated } from '../../support/repeated.js';
-import { Stage } from '../engine/support/stage.js';
+import { stageOfEach } from '../engine/support/stage-of-each.js';
 
 const NAME = 'test.ticking';
 
@@ -14,34 +14,20 @@ const REPEATS: Repeats[] = [
 ];
 const HOURLY: Repeats = { every: '1h', key: 'hourly' };
 
-let stage: Stage;
-
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await stage.close();
-});
+const stage = stageOfEach();
 
 /** Every reading that the estimate is made of errs by so much. */
 function err(...byMs: number[]): void {
-  const sample: DatabaseClock['sample'] = Reflect.get(DatabaseClock.prototype, 'sample');
   let times = 0;
-  const erring: DatabaseClock['sample'] = function (
-    this: DatabaseClock,
-    asked,
-    heard,
-    read,
-    later,
-  ) {
+  stage.parts.intercept(DatabaseClock, 'sample', ({ real, given: [asked, heard, read, later] }) => {
     const offMs = byMs[times++ % byMs.length]!;
-    sample.call(this, asked, heard, read + offMs, (later ?? read) + offMs);
-  };
-  jest.spyOn(DatabaseClock.prototype, 'sample').mockImplementation(erring);
+    real(asked, heard, read + offMs, (later ?? read) + offMs);
+  });
 }
 
 it.each([[[1_500]], [[-1_500]], [[500, -500]], [[0]]])(
   'an estimate that errs by %j ms begins nothing early, and makes no instant',
   async (byMs) => {
-    stage = await Stage.open();
     err(...byMs);
     const runs: { key: string; dueMs: number; beganMs: number }[] = [];
     const handler = plainHandler(NAME, async ({ key, dueAt }) => {

@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import { type DelayNode, type NodeSetup, startNode } from '../../support/delay-node.js';
+import { Parts } from '../../support/parts.js';
 import { Stage } from '../../integration/engine/support/stage.js';
 import { PgBouncer } from './pgbouncer.js';
 
@@ -9,6 +10,8 @@ export const POOL_SIZE = 4;
 /** One database, its nodes behind a PgBouncer in transaction mode, and the test straight at the server. */
 export class PooledStage {
   readonly #nodes: DelayNode[] = [];
+  /** Of its nodes. */
+  readonly parts = new Parts();
 
   static async open(): Promise<PooledStage> {
     const stage = await Stage.open();
@@ -29,7 +32,7 @@ export class PooledStage {
 
   async start(setup: Omit<NodeSetup, 'url'>): Promise<DelayNode> {
     const options = { backoff: { base: 5, jitter: 0 }, ...setup.options };
-    const node = await startNode({ ...setup, options, url: this.bouncer.url });
+    const node = await startNode({ parts: this.parts, ...setup, options, url: this.bouncer.url });
     this.#nodes.push(node);
     return node;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Type } from '@nestjs/common';
+import { applyDecorators, type Type } from '@nestjs/common';
 import { OnDelay, type PayloadSchema, RepeatDelay } from 'nestjs-delay-queue';
 import { z } from 'zod';
 import type { Repeats } from '../../support/repeated.js';
@@ -7,14 +7,13 @@ import { explored, refusalOf } from './explored.js';
 
 /** A class with one handler of `test.daily`, which recurs so. */
 function recurring(all: Repeats[], { name = 'test.daily', schema = {} } = {}): Type {
+  const repeats = all.map((repeat) =>
+    RepeatDelay(name as 'test.daily', { payload: null, ...repeat } as never),
+  );
   class Reports {
+    @applyDecorators(...repeats)
     @OnDelay('test.daily', schema)
     daily(): void {}
-  }
-  const method = Object.getOwnPropertyDescriptor(Reports.prototype, 'daily')!;
-  for (const repeat of all) {
-    const options = { payload: null, ...repeat };
-    RepeatDelay(name as 'test.daily', options as never)(Reports.prototype, 'daily', method);
   }
   return Reports;
 }

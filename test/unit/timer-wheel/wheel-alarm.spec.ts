@@ -2,8 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
-import { WheelAlarm } from '../../../src/delay-queue/timer-wheel/wheel-alarm.js';
+import { ringWhenDue, WheelAlarm } from '../../../src/delay-queue/timer-wheel/wheel-alarm.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 import { randomOf } from '../../../src/random.js';
 import { NodeProcess } from '../../support/node-process.js';
@@ -18,27 +17,24 @@ const storage = new AsyncLocalStorage<string>();
 let alarm: WheelAlarm;
 /** When it rang, and in whose context. */
 let rings: { atMs: number; context: string | undefined }[];
-let said: string[];
 let tell: () => void;
 
 beforeEach(() => {
   alarm = new WheelAlarm();
   rings = [];
-  said = [];
   tell = () => {};
   alarm.onRing(() => {
     rings.push({ atMs: performance.now(), context: storage.getStore() });
     tell();
   });
-  jest
-    .spyOn(Logger.prototype, 'debug')
-    .mockImplementation((message) => void said.push(String(message)));
 });
 
 afterEach(async () => {
   await alarm.close();
   jest.restoreAllMocks();
 });
+
+const said = (): string[] => test.logger.lines('debug');
 
 const nextRing = () => new Promise<void>((resolve) => (tell = resolve));
 
@@ -87,7 +83,7 @@ describe('the thread', () => {
     await alarm.close();
     await exited;
     expect(watch.thread.threadId).toBe(ENDED);
-    expect(said).toEqual([]);
+    expect(said()).toEqual([]);
   });
 
   it('that ended is not started again, and the debug log hears of it once', async () => {
@@ -95,16 +91,16 @@ describe('the thread', () => {
     await watch.thread.terminate();
     alarm.ringAt(performance.now());
     expect(watch.threads).toHaveLength(1);
-    expect(said).toEqual(['the wheel falls back to setTimeout: its thread ended']);
+    expect(said()).toEqual(['the wheel falls back to setTimeout: its thread ended']);
   });
 
   it('that fails harms nobody: the wheel wakes by timeouts', async () => {
     // As when a tool has put counters of its own into the function.
     const source = '() => { counters[0]++; }';
-    jest.spyOn(Function.prototype, 'toString').mockReturnValueOnce(source);
+    jest.spyOn(ringWhenDue as { toString(): string }, 'toString').mockReturnValueOnce(source);
     await test.passed(30);
-    while (said.length === 0) await test.passed(1);
-    expect(said).toEqual([expect.stringContaining('counters is not defined')]);
+    while (said().length === 0) await test.passed(1);
+    expect(said()).toEqual([expect.stringContaining('counters is not defined')]);
   });
 
   it('lets the process end, and does not load what NODE_OPTIONS load into it', async () => {

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { WheelAlarm } from '../../../src/delay-queue/timer-wheel/wheel-alarm.js';
 import type { WheelChannel } from '../../../src/delay-queue/timer-wheel/wheel.channel.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
+import { RecordingLogger } from '../../support/recording-logger.js';
 
 /** A channel, what it heard so far, and a way to wait for what it hears next. */
 export interface Listener {
@@ -15,7 +16,7 @@ export interface Listener {
 export class WheelUnderTest {
   wheel = new WheelService();
   alarm: WheelAlarm | undefined;
-  complaints: string[] = [];
+  logger = new RecordingLogger();
 
   /** @param options.withAlarm each wheel gets one of its own */
   constructor(private readonly options: { withAlarm?: boolean } = {}) {
@@ -31,10 +32,11 @@ export class WheelUnderTest {
     this.wheel.onApplicationShutdown();
     this.alarm = this.options.withAlarm ? new WheelAlarm() : undefined;
     this.wheel = new WheelService(capacity, this.alarm);
-    this.complaints = [];
-    jest
-      .spyOn(Logger.prototype, 'error')
-      .mockImplementation((message) => void this.complaints.push(String(message)));
+    Logger.overrideLogger((this.logger = new RecordingLogger()));
+  }
+
+  get complaints(): string[] {
+    return this.logger.lines('error');
   }
 
   /** @param capacity of the channel */

@@ -21,6 +21,7 @@ import {
   type Signal,
   signal,
 } from '../../../support/delay-node.js';
+import type { Parts } from '../../../support/parts.js';
 import { until } from '../../../support/until.js';
 import { Stage } from '../../engine/support/stage.js';
 
@@ -65,7 +66,6 @@ export const verdicts = (results: readonly CancelResult[]): string[] =>
 export class TwoNodes {
   #stage!: Stage;
   #run: Run = () => {};
-  #restores: (() => void)[] = [];
   runs!: DelayNode;
   asks!: DelayNode;
   /** Of the handlers of this test: keys and attempts. */
@@ -90,7 +90,7 @@ export class TwoNodes {
     });
 
     afterEach(async () => {
-      for (const restore of this.#restores.splice(0)) restore();
+      this.parts.letGo();
       await this.until(
         'SELECT FROM delay_queue.delay WHERE leased_by IS NOT NULL',
         (rows) => !hasRows(rows),
@@ -204,19 +204,25 @@ export class TwoNodes {
       reached.resolve();
       await goOn.promise;
     };
-    const original = AttemptStore.prototype[method] as (...all: unknown[]) => Promise<unknown>;
-    const held = async function held(this: AttemptStore, ...all: unknown[]): Promise<unknown> {
-      // Without a runner it is not that of a transactional attempt.
-      if (method === 'complete' && all[1] !== undefined) await wait();
-      const answer = await original.apply(this, all);
-      if (method === 'fence') await wait();
-      return answer;
-    };
-    AttemptStore.prototype[method] = held as never;
-    this.#restores.push(() => {
-      AttemptStore.prototype[method] = original as never;
-    });
+    if (method === 'fence') {
+      this.parts.intercept(AttemptStore, 'fence', async ({ real }) => {
+        const answer = await real();
+        await wait();
+        return answer;
+      });
+    } else {
+      this.parts.intercept(AttemptStore, 'complete', async ({ real, given: [, runner] }) => {
+        // Without a runner it is not that of a transactional attempt.
+        if (runner !== undefined) await wait();
+        return real();
+      });
+    }
     return { reached, goOn };
+  }
+
+  /** Of both nodes, until the test is over. */
+  get parts(): Parts {
+    return this.#stage.parts;
   }
 
   get url(): string {
@@ -231,15 +237,10 @@ export class TwoNodes {
 
   /** Resolves when nodes have been asked so often to end attempts; `running`: such as run there. */
   async asked(times = 1, { running = true } = {}): Promise<void> {
-    // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-    const { abort } = InFlight.prototype;
     let asked = 0;
-    InFlight.prototype.abort = function heard(claims): void {
-      if (!running || claims.some(({ id, epoch }) => this.covers(id, epoch))) asked += 1;
-      abort.call(this, claims);
-    };
-    this.#restores.push(() => {
-      InFlight.prototype.abort = abort;
+    this.parts.intercept(InFlight, 'abort', ({ real, given: [claims], self }) => {
+      if (!running || claims.some(({ id, epoch }) => self.covers(id, epoch))) asked += 1;
+      real();
     });
     await until(
       () => asked,

@@ -1,23 +1,32 @@
 import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DataSource } from 'typeorm';
+import { DataSource, type DataSourceOptions } from 'typeorm';
 import { appModule, type NodeSetup } from '../../../support/delay-node.js';
+
+/** Nest closes nothing when a start fails: this closes what was opened, or is being opened. */
+class OpenedSources {
+  readonly #opened: Promise<DataSource>[] = [];
+
+  readonly open = (options?: DataSourceOptions): Promise<DataSource> => {
+    const opening = new DataSource(options!).initialize();
+    this.#opened.push(opening);
+    return opening;
+  };
+
+  async close(): Promise<void> {
+    for (const opening of this.#opened) await (await opening).destroy();
+  }
+}
 
 /** The error with which an application refuses to start. */
 export function refusedStart(setup: NodeSetup): Promise<unknown> {
-  return refusedApp(appModule(setup));
+  const sources = new OpenedSources();
+  const module = appModule({ ...setup, openDataSource: sources.open });
+  return refusedApp(module).finally(() => sources.close());
 }
 
-/** Nest closes nothing when a start fails; here what was opened, or is being opened, is closed. */
+/** The same, of an application that opens its DataSources itself. */
 export async function refusedApp(module: DynamicModule): Promise<unknown> {
-  const opened: Promise<DataSource>[] = [];
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const initialize = DataSource.prototype.initialize;
-  DataSource.prototype.initialize = function witnessed() {
-    const opening = initialize.call(this);
-    opened.push(opening);
-    return opening;
-  };
   try {
     const app = await NestFactory.createApplicationContext(module, {
       logger: false,
@@ -25,10 +34,7 @@ export async function refusedApp(module: DynamicModule): Promise<unknown> {
     });
     await app.close();
   } catch (error) {
-    for (const source of await Promise.all(opened)) await source.destroy();
     return error;
-  } finally {
-    DataSource.prototype.initialize = initialize;
   }
   throw new Error('it started');
 }

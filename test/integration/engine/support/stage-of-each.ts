@@ -8,17 +8,24 @@ interface StageSetup {
   release?: () => void;
   /** Whether connections may be left. */
   force?: boolean;
+  rareSweeps?: boolean;
 }
 
 /** A table in which two effects of one key are two lines. */
 export const EFFECT_TABLE = 'CREATE TABLE effect (key text NOT NULL)';
 
 /** A stage for each test of a file, behind one name. After the test its spies are taken back, and it is closed. */
-export function stageOfEach({ tables = '', release, force = false }: StageSetup = {}): Stage {
+export function stageOfEach({
+  tables = '',
+  release,
+  force = false,
+  rareSweeps = false,
+}: StageSetup = {}): Stage {
   let stage: Stage;
 
   beforeEach(async () => {
     stage = await Stage.open();
+    if (rareSweeps) stage.parts.makeSweepsRare();
     if (tables !== '') await stage.sql(tables);
   });
 

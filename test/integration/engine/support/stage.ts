@@ -2,6 +2,7 @@ import type { DelayQueueOptions } from 'nestjs-delay-queue';
 import { Pool, type QueryResultRow } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.js';
 import { type DelayNode, type NodeSetup, startNode } from '../../../support/delay-node.js';
+import { Parts } from '../../../support/parts.js';
 import { until } from '../../../support/until.js';
 import { insertOverdue } from './overdue.js';
 
@@ -10,6 +11,8 @@ const QUICK: DelayQueueOptions = { backoff: { base: 5, jitter: 0 } };
 
 /** One database and the nodes of one test on it. */
 export class Stage {
+  /** Of the nodes of this stage. */
+  readonly parts = new Parts();
   readonly #nodes: DelayNode[] = [];
 
   static async open(): Promise<Stage> {
@@ -32,7 +35,7 @@ export class Stage {
   /** @param setup `url` when something lies between the node and the database */
   async start(setup: Omit<NodeSetup, 'url'> & { url?: string }): Promise<DelayNode> {
     const options = { ...QUICK, ...setup.options };
-    const node = await startNode({ url: this.url, ...setup, options });
+    const node = await startNode({ url: this.url, parts: this.parts, ...setup, options });
     this.#nodes.push(node);
     return node;
   }
