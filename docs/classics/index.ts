@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
 import { livingProcesses } from '../../test/support/living-processes.js';
-import { reckonings } from './arithmetic.js';
+import { calculations } from './arithmetic.js';
 import { DESIGNS, designNames, FAULTS, type DesignName, type Outcome } from './designs.js';
 import { runFaults, type Outcomes } from './faults.js';
 
@@ -87,7 +87,7 @@ try {
   console.log(
     table([
       ['design', 'asked for', 'fires after'],
-      ...reckonings().map(({ what, askedS, firedS }) => [what, `${askedS} s`, `${firedS} s`]),
+      ...calculations().map(({ what, askedS, firedS }) => [what, `${askedS} s`, `${firedS} s`]),
     ]),
   );
 } finally {

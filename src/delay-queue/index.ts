@@ -102,7 +102,7 @@ export {
   type DelayListener,
 } from './api/events.js';
 export { OnDelayEvent, type EventMethod } from './handlers/decorators.js';
-export type { DecoratorOf, FitOf, Misfit } from './handlers/decorated-method.js';
+export type { DecoratorOf, FitOf, Misfit } from './handlers/decorators.js';
 export { OnDeadDelay, type DeadDelayHandler } from './handlers/decorators.js';
 export {
   OnDelay,
@@ -120,7 +120,7 @@ export type { DelayEnhancers } from './config/options.js';
 export { delayCallOf } from './handlers/delay-request.js';
 export { DelayGuardError, DelayInterceptorError } from './api/errors.js';
 export type { DelayBatchRequest, DelayRequest } from './handlers/delay-request.js';
-export type { PayloadSchema, SchemaResult, SchemaIssue } from './config/payloads.js';
+export type { PayloadSchema, SchemaResult, SchemaIssue } from './config/payload-schemas.js';
 export type { PayloadCodec, PayloadOwner } from './config/payloads.js';
 export { DelayAroundError } from './api/errors.js';
 export { type PayloadIssue, DelayPayloadError, DelayCodecError } from './api/errors.js';

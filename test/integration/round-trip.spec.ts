@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
-import { encodePayload } from '../../src/delay-queue/config/storable-payload.js';
+import { encodePayload } from '../../src/delay-queue/config/payloads.js';
 import type { MoveTo } from '../../src/delay-queue/config/durations.js';
 import { plainHandler } from '../support/delay-node.js';
 import type { Json } from '../support/delay-payloads.js';

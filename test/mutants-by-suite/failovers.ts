@@ -46,7 +46,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     about: 'pauses as long as it would, though another task works again',
     patches: [
       patch(
-        'tasks/task-health.ts',
+        'tasks/recurring-task.ts',
         'const woken = [...this.#pausing];',
         'const woken: (() => void)[] = [];',
       ),
@@ -55,7 +55,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   },
   'wakes-whom-nothing-held': {
     about: 'ends all pauses each time that something works',
-    patches: [patch('tasks/task-health.ts', 'if (!this.#failing) return;', '')],
+    patches: [patch('tasks/recurring-task.ts', 'if (!this.#failing) return;', '')],
     tests: ['unit/tasks/tasks'],
   },
   'claims-pause-alone': {

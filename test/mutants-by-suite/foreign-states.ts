@@ -39,14 +39,14 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
   },
   'forgets-ids-that-ended': {
     about: 'gives ids again that history still holds',
-    patches: [patch('database/identity.ts', 'ORDER BY ended_at DESC LIMIT 1000', 'LIMIT 0')],
+    patches: [patch('store/tables/preflight.ts', 'ORDER BY ended_at DESC LIMIT 1000', 'LIMIT 0')],
     tests: SHARED,
   },
   'cannot-tell-and-is-silent': {
     about: 'begins without a word where it may not read the sequence',
     patches: [
       patch(
-        'database/identity.ts',
+        'store/tables/preflight.ts',
         "if (readable !== 'true') {",
         "if (readable !== 'true') return [];\n  if (readable === undefined) {",
       ),

@@ -213,7 +213,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'stores the payload of a `@RepeatDelay` as it stands in the code',
     patches: [
       patch(
-        'handlers/decorated-method.ts',
+        'handlers/decorators.ts',
         'const stored = payloads.stored(json, owner);',
         'const stored = json as string | Promise<string>;',
       ),

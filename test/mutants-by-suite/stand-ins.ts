@@ -1,6 +1,6 @@
 import { type Mutant, patch } from './mutant.js';
 
-const ROWS = 'testing/stub-producer.ts';
+const ROWS = 'testing/delay-stub.ts';
 
 /** The stand-in for unit tests answers what the table would not. */
 export const STAND_INS: Readonly<Record<string, Mutant>> = {

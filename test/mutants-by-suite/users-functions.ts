@@ -2,7 +2,7 @@ import { type Mutant, patch } from './mutant.js';
 
 const ADOPTED = 'api/adopted.ts';
 const CODEC = 'config/payloads.ts';
-const SCHEMA = 'config/payloads.ts';
+const SCHEMA = 'config/payload-schemas.ts';
 
 /** Values and errors of a user's functions that go past the one door. */
 export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
@@ -47,7 +47,11 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
   'waits-for-a-codec': {
     about: 'keeps the call of a codec or a schema that never answers',
     patches: [
-      patch('config/payloads.ts', 'if (value !== LATE) return value;', 'return value as Answer;'),
+      patch(
+        'config/payload-schemas.ts',
+        'if (value !== LATE) return value;',
+        'return value as Answer;',
+      ),
     ],
     tests: ['unit/config/schemas'],
   },
@@ -77,7 +81,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     about: 'takes a decorator on a getter, and never finds it',
     patches: [
       patch(
-        'handlers/decorated-method.ts',
+        'handlers/decorators.ts',
         "if (get !== undefined || set !== undefined) return 'a getter or setter';",
         'if (get !== undefined || set !== undefined) return undefined;',
       ),

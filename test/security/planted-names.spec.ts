@@ -10,7 +10,7 @@ import { DelayTesting } from 'nestjs-delay-queue/testing';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { takeAdvisoryLock } from '../../src/delay-queue/store/tables/preflight.js';
-import { identityMended } from '../../src/delay-queue/database/identity.js';
+import { idsBeginAgain } from '../../src/delay-queue/database/driver-errors.js';
 import { codeBlocks, readDocument, section } from '../docs/documents.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { fencedHandler, plainHandler, startNode } from '../support/delay-node.js';
@@ -202,7 +202,7 @@ it('nor by a look at everything, nor by the statement that mends identities', as
   const [look] = codeBlocks({ ...PAGE, text: section(PAGE, 'A look at everything') }, 'sql');
   await client.query(`SET search_path = ${USUAL_PATH}`);
   await client.query(look!.code);
-  await client.query(/SELECT setval.*\)\)\)/.exec(identityMended('delay_queue'))![0]);
+  await client.query(/SELECT setval.*\)\)\)/.exec(idsBeginAgain('delay_queue'))![0]);
   expect(await plantedCalls(client)).toBe(0);
 });
 
@@ -259,7 +259,7 @@ describe('where what is planted comes before pg_catalog', () => {
 
 it('no statement in the sources is left out of the walk', async () => {
   const statements = (await everyStatement()).map(({ text }) => text);
-  const walked = [...statements, ...sent, identityMended('delay_queue')].join('\n;\n');
+  const walked = [...statements, ...sent, idsBeginAgain('delay_queue')].join('\n;\n');
   const missing = PIECES.filter(({ text }) => !walked.includes(text));
   expect(missing).toEqual([]);
 });

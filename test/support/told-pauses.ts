@@ -9,12 +9,15 @@ export interface ToldPauses {
   locked: number[];
 }
 
+const TASKS = '../../src/delay-queue/tasks/recurring-task.js';
+
 /** To be called before the code under test is imported, which then has to be done with `import()`. */
 export function toldPauses(): ToldPauses {
   const told: ToldPauses = { retries: [], locked: [] };
   // Whatever was imported before has the real ones.
   jest.resetModules();
-  jest.unstable_mockModule('../../src/delay-queue/tasks/recurring-task.js', () => ({
+  jest.unstable_mockModule(TASKS, async () => ({
+    ...((await import(`${TASKS}?real`)) as object),
     retryPauseMs: tells(told.retries),
     lockedPauseMs: tells(told.locked),
     rest: () => turn(),

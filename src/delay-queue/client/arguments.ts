@@ -17,9 +17,10 @@ import {
   checkKey,
   checkName,
   checkText,
-} from '../config/names.js';
+  type ParsedSchedule,
+  parseScheduleItem,
+} from '../config/schedule-options.js';
 import type { Payloads } from '../config/payloads.js';
-import { type ParsedSchedule, parseScheduleItem } from '../config/schedule-options.js';
 import type { Pausable } from '../store/limit.store.js';
 import { keyText, type NewDelay } from '../store/rows/delay-rows.js';
 import type { EndedPosition, Page, TopGroups } from '../store/selection.store.js';

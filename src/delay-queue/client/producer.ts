@@ -123,7 +123,7 @@ class SingleWrites {
 }
 
 /**
- * Lane calls into rows, each in the transaction that its caller chose. Arguments are already
+ * Turns calls into rows, each in the transaction that its caller chose. Arguments are already
  * checked. Each method awaits what it returns, so an error's stack leads to the caller.
  */
 export class Producer implements BeforeApplicationShutdown, OnApplicationShutdown {

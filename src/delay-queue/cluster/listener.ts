@@ -5,9 +5,8 @@ import type { DelayEvents } from '../api/events.js';
 import type { EngineConnections } from '../database/engine-connections.js';
 import type { Runner } from '../database/runner.js';
 import { farewellSql, presenceSql } from '../store/sql/fragments/clock.js';
-import { type Idle, retryPauseMs } from '../tasks/recurring-task.js';
+import { type Idle, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
 import { LATE, Signal, within } from '../tasks/signal.js';
-import { TaskHealth } from '../tasks/task-health.js';
 import { type Hint, parseHint, probeHint } from './notifier.js';
 
 /** A server that has not delivered its own notification within this time does not deliver any. */

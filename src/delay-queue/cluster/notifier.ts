@@ -2,7 +2,7 @@ import type { DelayEvents } from '../api/events.js';
 import type { Runner } from '../database/runner.js';
 import { groupNumber } from '../store/rows/attempt-rows.js';
 import { groupText, texts, type Wake } from '../store/rows/delay-rows.js';
-import { TaskHealth } from '../tasks/task-health.js';
+import { TaskHealth } from '../tasks/recurring-task.js';
 
 /** A wake in a hint. Any role can read hints, so a group, perhaps a customer, is a number. */
 export type HintedWake = Omit<Wake, 'group'> & { groupNumber: number | null };

@@ -17,7 +17,8 @@ import {
   readOptions,
   shown,
 } from './known-options.js';
-import type { PayloadCodec, Payloads, PayloadSchema } from './payloads.js';
+import type { PayloadCodec, Payloads } from './payloads.js';
+import type { PayloadSchema } from './payload-schemas.js';
 
 /**
  * Which of Nest's guards, interceptors, pipes and filters apply to handlers. `false`: none.

@@ -1,38 +1,27 @@
 import { adopted } from '../api/adopted.js';
+import { DelayCodecError, DelayInvalidError } from '../api/errors.js';
 import {
-  DelayCodecError,
-  DelayInvalidError,
-  DelayPayloadError,
-  type PayloadIssue,
-} from '../api/errors.js';
-import { LATE, within } from '../tasks/signal.js';
-import { blamedOn, builtInKind, isOf, pathStep, readable, shown } from './known-options.js';
-import { checkName } from './names.js';
-import { encodePayload } from './storable-payload.js';
-
-/** A codec or schema that does not answer holds its call no longer than this. */
-const ANSWERS_WITHIN_MS = 30_000;
-
-/**
- * @param answer result of a codec or schema, adopted
- * @param late makes the error after that time
- * @returns the same result
- */
-export function inTime<Answer>(
-  answer: Answer | Promise<Answer>,
-  late: (why: string) => Error,
-): Answer | Promise<Answer> {
-  return answer instanceof Promise ? answeredInTime(answer, late) : answer;
-}
-
-async function answeredInTime<Answer>(
-  answer: Promise<Answer>,
-  late: (why: string) => Error,
-): Promise<Answer> {
-  const value = await within(answer, ANSWERS_WITHIN_MS, { ref: false });
-  if (value !== LATE) return value;
-  throw late(`did not answer within ${ANSWERS_WITHIN_MS} ms`);
-}
+  blamedOn,
+  builtInKind,
+  isOf,
+  isPlainArray,
+  isPlainObject,
+  isRefusal,
+  notPlain,
+  pathStep,
+  readable,
+  shown,
+  UNREADABLE,
+  writtenOut,
+} from './known-options.js';
+import {
+  asRefusal,
+  checkSchemaOption,
+  inTime,
+  parsedBy,
+  type PayloadSchema,
+} from './payload-schemas.js';
+import { checkName, LONE_SURROGATE } from './schedule-options.js';
 
 /** Owner of a payload. A codec can authenticate both fields: they never change while it lives. */
 export interface PayloadOwner {
@@ -41,7 +30,7 @@ export interface PayloadOwner {
 }
 
 /**
- * Lane payloads into stored text and back: encryption, compression.
+ * Turns payloads into stored text and back: encryption, compression.
  *
  * `decode` must read everything that `encode` ever wrote, also under older keys. Payloads stored
  * without a codec are read as they are, unless `strict`.
@@ -177,148 +166,13 @@ const isCodec = (value: unknown): boolean =>
   value !== null &&
   ['encode', 'decode'].every((method) => typeof Reflect.get(value, method) === 'function');
 
-/**
- * Schema of a payload: any [Standard Schema v1](https://standardschema.dev), as Zod, Valibot,
- * ArkType and others implement it. Only the part of the interface that is used here.
- */
-export interface PayloadSchema<Parsed = unknown> {
-  readonly '~standard': {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly validate: (value: unknown) => SchemaResult<Parsed> | Promise<SchemaResult<Parsed>>;
-  };
-}
-
-/** Result of a schema for a payload. */
-export type SchemaResult<Parsed> =
-  | { readonly value: Parsed; readonly issues?: undefined }
-  | { readonly issues: readonly SchemaIssue[] };
-
-/** A mismatch and its path. */
-export interface SchemaIssue {
-  readonly message: string;
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
-}
-
-/** Further issues add nothing. */
-const ISSUES_MAX = 20;
-const MESSAGE_LENGTH_MAX = 200;
-/** Payloads are nested at most 64 levels. */
-const STEPS_MAX = 100;
-
-/** @throws DelayInvalidError */
-function checkSchemaOption(value: unknown, field: string): PayloadSchema {
-  if (readable(field, () => isSchema(value))) return value as PayloadSchema;
-  throw new DelayInvalidError(
-    field,
-    `must be a schema of Standard Schema v1, as Zod, Valibot or ArkType make them, not ${shown(value)}`,
-  );
-}
-
-/** Some libraries use functions. */
-function isSchema(value: unknown): boolean {
-  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
-  const standard: unknown = Reflect.get(value, '~standard');
-  if (typeof standard !== 'object' || standard === null) return false;
-  return (
-    Reflect.get(standard, 'version') === 1 &&
-    typeof Reflect.get(standard, 'validate') === 'function'
-  );
-}
-
-/** Result of a schema, wrapped: nothing may take the value itself for a promise. */
-interface ParsedValue {
-  readonly value: unknown;
-}
-
-/**
- * @returns a promise only if the schema returns one
- * @throws DelayPayloadError; DelayInvalidError for an invalid result; and what the schema throws
- */
-function parsedBy(schema: PayloadSchema, value: unknown): ParsedValue | Promise<ParsedValue> {
-  const answer: unknown = schema['~standard'].validate(value);
-  const result = inTime(
-    readPart(() => adopted(answer)),
-    late,
-  );
-  return result instanceof Promise ? result.then(parsedOf) : parsedOf(result);
-}
-
-function parsedOf(result: unknown): ParsedValue {
-  if (typeof result !== 'object' || result === null) {
-    throw new DelayInvalidError('payload', `its schema gave no result, but ${shown(result)}`);
-  }
-  const issues: unknown = readPart(() => Reflect.get(result, 'issues'));
-  if (issues === undefined) return { value: readPart(() => Reflect.get(result, 'value')) };
-  throw new DelayPayloadError(issuesOf(issues));
-}
-
-/** @throws DelayInvalidError: the result is unreadable, not the payload */
-function readPart<Part>(part: () => Part): Part {
-  try {
-    return part();
-  } catch {
-    throw new DelayInvalidError('payload', 'its schema gave a result that cannot be read');
-  }
-}
-
-const late = (why: string): Error => new DelayInvalidError('payload', `its schema ${why}`);
-
-/** Any issue, even an unreadable one, means that the payload does not match. */
-function issuesOf(issues: unknown): PayloadIssue[] {
-  const found: PayloadIssue[] = [];
-  try {
-    const { length } = issues as readonly SchemaIssue[];
-    for (let index = 0; index < length && index < ISSUES_MAX; index++) {
-      found.push(issueOf((issues as readonly SchemaIssue[])[index]));
-    }
-  } catch {
-    // The issues read so far are enough.
-  }
-  return found.length > 0 ? found : [UNREADABLE_ISSUE];
-}
-
-const UNREADABLE_ISSUE: PayloadIssue = {
-  path: 'payload',
-  message: 'does not match its schema, which gives no reason',
-};
-
-function issueOf(issue: SchemaIssue | undefined): PayloadIssue {
-  try {
-    const { path = [], message } = issue as SchemaIssue;
-    const steps = Array.from({ length: Math.min(path.length, STEPS_MAX) }, (_, index) => {
-      const step = path[index] as PropertyKey | { readonly key: PropertyKey };
-      return pathStep(stepOf(typeof step === 'object' ? step.key : step));
-    });
-    return { path: `payload${steps.join('')}`, message: textOf(message) };
-  } catch {
-    return UNREADABLE_ISSUE;
-  }
-}
-
-const stepOf = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key));
-
-const textOf = (message: unknown): string => {
-  const text = String(message);
-  return text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX)}…` : text;
-};
-
-/** The same refusal for a caller of `schedule`, where nothing was written. */
-function asRefusal(error: unknown): unknown {
-  if (!isOf(error, DelayPayloadError)) return error;
-  const [first, ...others] = error.issues;
-  if (first === undefined) return new DelayInvalidError('payload', 'does not match its schema');
-  const more = others.map(({ path, message }) => `; ${path}: ${message}`).join('');
-  return new DelayInvalidError(first.path, first.message + more);
-}
-
 /** Limit before encoding: the codec may shrink it. */
 const PLAIN_BYTES_MAX = 1_048_576;
 
 /** Reads the payload of an attempt. */
 export type PayloadReader = (text: string, owner: PayloadOwner) => unknown;
 
-/** Lane this application's payloads into stored text, and back. */
+/** Turns this application's payloads into stored text, and back. */
 export class Payloads {
   readonly #schemas = new Map<string, PayloadSchema>();
 
@@ -424,4 +278,194 @@ function entriesOf(schemas: unknown): [name: string, schema: unknown][] {
   const isObject = typeof schemas === 'object' && schemas !== null && !Array.isArray(schemas);
   if (isObject && builtInKind(schemas) === undefined) return Object.entries(schemas);
   throw new DelayInvalidError('payloads', `must be an object of schemas, not ${shown(schemas)}`);
+}
+
+/** 64 KiB: payloads identify things, tables hold the data. */
+export const PAYLOAD_BYTES_MAX = 65_536;
+
+/** Nested containers, the payload included. Recursion is safe at this depth. */
+const DEPTH_MAX = 64;
+
+/** `jsonb` writes a space after `,` and `:`. */
+const SEPARATOR_BYTES = 2;
+/** The shortest item is a digit and a separator. The brackets stand for the last separator. */
+const ELEMENT_BYTES_MIN = 1 + SEPARATOR_BYTES;
+/** The same for a member, whose key has quotes. */
+const MEMBER_BYTES_MIN = 2 + ELEMENT_BYTES_MIN;
+
+/**
+ * JSON text of a payload that `jsonb` returns deeply equal.
+ *
+ * Accepted: plain objects, arrays, texts, finite numbers, booleans, `null`. Anything that JSON or
+ * `jsonb` would drop, change or refuse is an error, so nothing is lost silently. Two things do
+ * change: `-0` becomes `0` (`jsonb` has no other zero), and `jsonb` orders keys itself. `toJSON` is
+ * never called.
+ *
+ * ```ts
+ * encodePayload({ orderId: '42' }, 65_536);             // '{"orderId":"42"}'
+ * encodePayload({ items: [{ price: NaN }] }, 65_536);   // DelayInvalidError: payload.items[0].price: …
+ * ```
+ * @param bytesMax UTF-8 limit of the text that is read back. It is longer than the text sent:
+ * `jsonb` writes numbers without exponents, and a space after `,` and `:`. Encoding stops at the
+ * limit
+ * @throws DelayInvalidError with the exact path; its text never holds payload values
+ */
+export function encodePayload(payload: unknown, bytesMax: number): string {
+  return new PayloadEncoder(bytesMax).encode(payload);
+}
+
+class PayloadEncoder {
+  private text = '';
+  /** Of the text that is read back. */
+  private bytes = 0;
+  private readonly path: (string | number)[] = [];
+  /** The containers around the current value: meeting one again is a cycle. */
+  private readonly ancestors = new Set<object>();
+
+  constructor(private readonly bytesMax: number) {}
+
+  encode(payload: unknown): string {
+    try {
+      this.value(payload);
+    } catch (error) {
+      if (isRefusal(error)) throw error;
+      // The path still names the place. The thrown text may hold private data and is not repeated.
+      throw this.invalid(UNREADABLE);
+    }
+    return this.text;
+  }
+
+  private value(value: unknown): void {
+    switch (typeof value) {
+      case 'string':
+        return this.string(value, 'the text');
+      case 'number':
+        return this.number(value);
+      case 'boolean':
+        return this.emit(String(value));
+      case 'object':
+        return value === null ? this.emit('null') : this.container(value);
+      case 'undefined':
+        throw this.invalid('is undefined, which JSON drops; leave it out or send null');
+      case 'bigint':
+        throw this.invalid('is a bigint, which JSON does not have; send it as a string');
+      default:
+        throw this.invalid(`is a ${typeof value}, which JSON does not have`);
+    }
+  }
+
+  private string(text: string, what: string): void {
+    // A UTF-16 unit takes at least one byte: refuses a huge text before copying it.
+    if (text.length > this.bytesMax - this.bytes) throw this.tooLarge();
+    if (text.includes('\0')) {
+      throw this.invalid(`${what} contains NUL, which Postgres cannot store`);
+    }
+    if (LONE_SURROGATE.test(text)) {
+      throw this.invalid(`${what} contains a lone surrogate, which is not well-formed Unicode`);
+    }
+    const quoted = JSON.stringify(text);
+    this.emit(quoted, Buffer.byteLength(quoted));
+  }
+
+  private number(number: number): void {
+    if (!Number.isFinite(number)) {
+      throw this.invalid(`is ${number}, which JSON does not have`);
+    }
+    if (Number.isInteger(number) && !Number.isSafeInteger(number)) {
+      throw this.invalid('is an integer beyond 2^53 - 1, no longer exact; send it as a string');
+    }
+    const text = JSON.stringify(number);
+    const bytes = writtenOut(text);
+    if (bytes > this.bytesMax) {
+      throw this.invalid(
+        `is a number of ${bytes} bytes when it is written out, as jsonb does, and larger than ` +
+          `${this.bytesMax} bytes; send it as a string`,
+      );
+    }
+    this.emit(text, bytes);
+  }
+
+  private container(value: object): void {
+    if (this.ancestors.has(value)) throw this.invalid('is a cycle: it contains itself');
+    if (this.ancestors.size === DEPTH_MAX) {
+      throw this.invalid(`is nested deeper than ${DEPTH_MAX} levels`);
+    }
+    this.ancestors.add(value);
+    if (isPlainArray(value)) this.array(value);
+    else if (isPlainObject(value)) this.object(value);
+    else throw this.invalid(notPlain(value));
+    this.ancestors.delete(value);
+  }
+
+  private array(array: unknown[]): void {
+    const { length } = array;
+    if (length * ELEMENT_BYTES_MIN > this.bytesMax - this.bytes) throw this.tooLarge();
+    this.emit('[');
+    for (let index = 0; index < length; index++) {
+      this.path.push(index);
+      if (index > 0) this.emit(',', SEPARATOR_BYTES);
+      if (!Object.hasOwn(array, index)) {
+        throw this.invalid('is a hole in the array, which JSON turns into null');
+      }
+      this.value(array[index]);
+      this.path.pop();
+    }
+    if (Reflect.ownKeys(array).length !== length + 1) {
+      throw this.invalid('is an array with properties beside its elements, which JSON drops');
+    }
+    this.emit(']');
+  }
+
+  private object(object: object): void {
+    this.emit('{');
+    this.refuseCrowd(object);
+    let separator = '';
+    for (const key of Reflect.ownKeys(object)) {
+      if (typeof key === 'symbol') {
+        throw this.invalid('has a symbol as a key, which JSON drops; use a text');
+      }
+      this.path.push(key);
+      if (key === '__proto__') {
+        throw this.invalid('is a key that would change the prototype of its copy');
+      }
+      if (!Object.prototype.propertyIsEnumerable.call(object, key)) {
+        throw this.invalid('is not enumerable, so JSON drops it');
+      }
+      if (separator !== '') this.emit(separator, SEPARATOR_BYTES);
+      this.string(key, 'the key');
+      this.emit(':', SEPARATOR_BYTES);
+      this.value(Reflect.get(object, key));
+      this.path.pop();
+      separator = ',';
+    }
+    this.emit('}');
+  }
+
+  /**
+   * Refuses early. For a million keys, `Reflect.ownKeys` takes three times as long as
+   * `Object.keys`, the cheapest way in JavaScript to count them.
+   */
+  private refuseCrowd(object: object): void {
+    if (Object.keys(object).length * MEMBER_BYTES_MIN > this.bytesMax - this.bytes) {
+      throw this.tooLarge();
+    }
+  }
+
+  private emit(piece: string, bytes: number = piece.length): void {
+    this.bytes += bytes;
+    if (this.bytes > this.bytesMax) throw this.tooLarge();
+    this.text += piece;
+  }
+
+  private invalid(why: string): DelayInvalidError {
+    return new DelayInvalidError(`payload${this.path.map(pathStep).join('')}`, why);
+  }
+
+  private tooLarge(): DelayInvalidError {
+    return new DelayInvalidError(
+      'payload',
+      `is larger than ${this.bytesMax} bytes as JSON (as jsonb writes it, numbers without exponents); ` +
+        'store the data in a table and send its id',
+    );
+  }
 }

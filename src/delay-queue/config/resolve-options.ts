@@ -4,7 +4,7 @@ import { DelayInvalidError } from '../api/errors.js';
 import { BACKOFF_DEFAULT, parseBackoff } from './backoff.js';
 import { atStart, checkKnownOptions, isClass, shown } from './known-options.js';
 import { type Bound, checkInteger, parseDurationBetween } from './durations.js';
-import { checkMaxAttempts, checkSchema } from './names.js';
+import { checkMaxAttempts } from './schedule-options.js';
 import {
   type DelayQueueOptions,
   MODULE_EXTRAS,
@@ -12,8 +12,7 @@ import {
   parseEnhancers,
   type ResolvedOptions,
 } from './options.js';
-import { checkCodec, Payloads } from './payloads.js';
-import { PAYLOAD_BYTES_MAX } from './storable-payload.js';
+import { checkCodec, PAYLOAD_BYTES_MAX, Payloads } from './payloads.js';
 
 const CONCURRENCY_MAX = 10_000;
 const MEBIBYTE = 1_048_576;
@@ -197,4 +196,24 @@ function parseHistory(value: unknown): Pick<ResolvedOptions, 'historyKeepMs' | '
     historyKeepMs: parseDurationBetween(keep, 'history.keep', '1s', '36525d'),
     historyKept: attempts ? 'attempts' : 'ends',
   };
+}
+
+const SCHEMA_PATTERN = /^[a-z_][a-z0-9_]{0,47}$/;
+/** Schemas that the library may not fill, and that reverting its migration may not drop. */
+const FOREIGN_SCHEMA = /^(?:public|information_schema|pg_.*)$/;
+
+/** A schema name that needs no quotes and leaves room for suffixes within Postgres's 63 bytes. */
+export function checkSchema(value: unknown): string {
+  if (typeof value === 'string' && FOREIGN_SCHEMA.test(value)) {
+    throw new DelayInvalidError(
+      'schema',
+      `must be a schema of the library's own, not ${shown(value)}`,
+    );
+  }
+  if (typeof value === 'string' && SCHEMA_PATTERN.test(value)) return value;
+  throw new DelayInvalidError(
+    'schema',
+    `must be 1 to 48 lower-case letters, digits and _, not beginning with a digit, ` +
+      `not ${shown(value)}`,
+  );
 }

@@ -1,5 +1,4 @@
 import { DelayConfigError, DelayError } from '../api/errors.js';
-import { identityMended } from './identity.js';
 import { namesOf, tablesOf } from './tables.js';
 
 /** In the message of a failed cast: it must not be the text of a number. */
@@ -164,7 +163,7 @@ export function explained(error: unknown, schema: string): unknown {
   const isOurs = message.match(/\w+/g)?.some((word) => ours.has(word)) ?? false;
   const isOurTable = told.schema === schema && told.table === 'delay';
   if (state === UNIQUE_VIOLATION && isOurTable && told.constraint === 'delay_pkey') {
-    return new DelayConfigError(`${message}. ${identityMended(schema)}`, { cause: error });
+    return new DelayConfigError(`${message}. ${idsBeginAgain(schema)}`, { cause: error });
   }
   if (state === PERMISSION_DENIED && isOurs && told.routine === 'aclcheck_error') {
     return lacksRights(error as Error, schema);
@@ -196,3 +195,22 @@ function lacksRights(error: Error, schema: string): DelayConfigError {
     { cause: error },
   );
 }
+
+/** What has happened where ids are already taken, and the remedy. */
+export const idsBeginAgain = (schema: string): string =>
+  `The ids of ${tablesOf(schema).delay} begin again, as after logical replication: ${raiseIdsSql(schema)} ` +
+  'as the owner of the tables';
+
+/** Never lowers ids. For use by hand: the exact types make its functions those of Postgres. */
+export function raiseIdsSql(schema: string): string {
+  const { delay, history, permit } = tablesOf(schema);
+  const sequence = `pg_get_serial_sequence('${delay}'::text, 'id'::text)::regclass`;
+  const taken = [delay, history, permit].map(mostIdOf);
+  return `SELECT setval(${sequence}, GREATEST(nextval(${sequence}), ${taken.join(', ')}))`;
+}
+
+/** The largest id of a table. Ids too large for JavaScript were set by hand, and do not count. */
+export const mostIdOf = (table: string): string =>
+  `(SELECT pg_catalog.max(id) FROM ${table} WHERE ${NAMEABLE})`;
+
+export const NAMEABLE = `id <= ${Number.MAX_SAFE_INTEGER}`;

@@ -20,7 +20,7 @@ import {
   parseBackoff,
 } from '../config/backoff.js';
 import { atStart, checkKnownOptions, isClass, shown } from '../config/known-options.js';
-import { checkMaxAttempts, checkName } from '../config/names.js';
+import { checkMaxAttempts, checkName } from '../config/schedule-options.js';
 import {
   type DelayEnhancers,
   parseAround,
@@ -29,9 +29,10 @@ import {
   type ResolvedOptions,
 } from '../config/options.js';
 import { checkConcurrency, parseTimeoutMs } from '../config/resolve-options.js';
-import { checkDecorated, declarationOf } from './decorated-method.js';
 import {
+  checkDecorated,
   deadNamesOf,
+  declarationOf,
   eventsOf,
   type OnDelayBatchOptions,
   type OnDelayMetadata,

@@ -11,7 +11,7 @@ import type { BackoffPolicy } from '../config/backoff.js';
 import { blamedOn, checkKnownOptions } from '../config/known-options.js';
 import { checkInteger, parseDurationBetween } from '../config/durations.js';
 import type { PayloadReader } from '../config/payloads.js';
-import type { Declaration } from './decorated-method.js';
+import type { Declaration } from './decorators.js';
 
 /** Limits over all nodes, for a name or for each of its groups. */
 export interface LimitOptions {

@@ -1,17 +1,70 @@
 import type { FactoryProvider } from '@nestjs/common';
-import type { DelayName } from '../api/delay.js';
+import type {
+  CancelResult,
+  DelayHeaders,
+  DelayInfo,
+  DelayName,
+  InTransaction,
+  OnConflict,
+  PayloadOf,
+  ScheduleResult,
+} from '../api/delay.js';
+import { DelayConflictError, DelayInvalidError } from '../api/errors.js';
 import { DelayEvents } from '../api/events.js';
-import { nameAndKeyOf } from '../client/arguments.js';
-import { checkKnownOptions } from '../config/known-options.js';
+import { type NameAndKey, nameAndKeyOf, type Target, targetsOf } from '../client/arguments.js';
+import type { Cancelling } from '../client/cancels.js';
+import type { Producer } from '../client/producer.js';
+import { infoOf } from '../client/results.js';
+import type { MoveTo } from '../config/durations.js';
+import { checkKnownOptions, shown } from '../config/known-options.js';
 import type { DelayQueueOptions } from '../config/options.js';
 import { resolveOptions } from '../config/resolve-options.js';
 import { DelayAdmin } from '../delay.admin.js';
 import { DelayService } from '../delay.service.js';
 import { DelayWorker } from '../delay.worker.js';
+import { firstMsOf } from '../recurrence/recurrence.js';
+import { type FoundRow, inLockOrder, keyText, type NewDelay } from '../store/rows/delay-rows.js';
 import { WheelService } from '../timer-wheel/wheel.service.js';
 import type { Engine } from '../worker/engine.js';
-import type { StubAnswer, StubCall, StubScheduled } from './stub-calls.js';
-import { StubProducer } from './stub-producer.js';
+import { DelayTestingError } from './delay-run.js';
+
+/** A call about one delay that the stub received, with parsed arguments. */
+export interface StubCall {
+  call: 'schedule' | 'cancel' | 'reschedule' | 'retryDead' | 'discardDead';
+  name: string;
+  key: string | null;
+  /** The transaction that the call named; undefined: none. */
+  manager: unknown;
+  /** The verdict of the call; undefined if it threw. */
+  verdict: string | undefined;
+}
+
+/** A call that schedules one delay; each item of `scheduleMany` is one. */
+export interface StubScheduled<N extends DelayName = DelayName> extends StubCall {
+  call: 'schedule';
+  name: N;
+  payload: PayloadOf<N>;
+  /** In milliseconds; null beside `at`. */
+  after: number | null;
+  at: Date | null;
+  onConflict: OnConflict;
+  maxAttempts: number | null;
+  group: string | null;
+  headers: DelayHeaders;
+}
+
+/** An answer that a test can choose for the next call. */
+export type StubAnswer =
+  | 'scheduled'
+  | 'replaced'
+  | 'kept'
+  | 'running'
+  | 'cancelled'
+  | 'rescheduled'
+  | 'retried'
+  | 'discarded'
+  | 'absent'
+  | Error;
 
 /**
  * Replaces the queue in a unit test without a database: records calls, and returns truthful
@@ -92,4 +145,320 @@ const idleEngine = (): Pick<Engine, 'isRunning' | 'run' | 'endRun'> => ({
   async endRun() {
     (this as { isRunning: boolean }).isRunning = false;
   },
+});
+
+const VERDICTS: Readonly<Record<StubCall['call'], readonly string[]>> = {
+  schedule: ['scheduled', 'replaced', 'kept', 'running'],
+  cancel: ['cancelled', 'running', 'absent'],
+  reschedule: ['rescheduled', 'running', 'absent'],
+  retryDead: ['retried', 'absent'],
+  discardDead: ['discarded', 'absent'],
+};
+
+/** @throws the chosen error, or DelayTestingError for a verdict that this call never returns */
+export function chosenVerdict(call: StubCall['call'], answer: StubAnswer): string {
+  if (answer instanceof Error) throw answer;
+  if (!VERDICTS[call].includes(answer)) {
+    throw new DelayTestingError(
+      `${call} never returns ${answer}: give answerNext one of ${VERDICTS[call].join(', ')}, or an error`,
+    );
+  }
+  return answer;
+}
+
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+/** As many as rows keep. */
+const MOVES_MAX = 20;
+
+/** Waiting delays, in memory: one per (name, key), as in the table. The clock is `Date`. */
+class StubRows {
+  readonly #byKey = new Map<string, FoundRow>();
+  #ids = 0;
+
+  clear(): void {
+    this.#byKey.clear();
+  }
+
+  find(name: string, key: string | null): FoundRow | undefined {
+    return key === null ? undefined : this.#byKey.get(keyText({ name, key }));
+  }
+
+  byId(id: number): FoundRow | undefined {
+    return [...this.#byKey.values()].find((row) => row.id === String(id));
+  }
+
+  remove({ name, key }: FoundRow): void {
+    this.#byKey.delete(keyText({ name, key }));
+  }
+
+  nextId(): string {
+    return String(++this.#ids);
+  }
+
+  place(delay: NewDelay): { verdict: 'scheduled' | 'replaced' | 'kept'; row: FoundRow } {
+    const nowMs = Date.now();
+    const old = this.find(delay.name, delay.key);
+    const due = dueMsOf(delay, nowMs);
+    if (old === undefined) {
+      const row = rowOf(delay, this.nextId(), nowMs, due);
+      if (delay.key !== null) this.#byKey.set(keyText(delay), row);
+      return { verdict: 'scheduled', row };
+    }
+    if (!replaces(delay, old, due)) return { verdict: 'kept', row: old };
+    const { maxWaitMs = null, repeat = null } = delay;
+    const createdMs = maxWaitMs === null ? nowMs : old.created_ms;
+    const row = rowOf(delay, old.id, createdMs, Math.min(due, createdMs + (maxWaitMs ?? Infinity)));
+    if (repeat === null) row.repeat = old.repeat;
+    else if (!repeat.hasFirst && row.repeat === old.repeat) moveTo(row, old.due_ms, nowMs);
+    this.#byKey.set(keyText(delay), row);
+    return { verdict: 'replaced', row };
+  }
+
+  move(row: FoundRow, to: MoveTo): void {
+    const nowMs = Date.now();
+    const fromMs = row.due_ms;
+    const due = to.kind === 'extend' ? Math.min(fromMs + to.ms, LAST_MS) : instantMs(to, nowMs);
+    moveTo(row, due, nowMs);
+    const moves: unknown[] = row.move_log === null ? [] : JSON.parse(row.move_log);
+    moves.push({ call: 'reschedule', atMs: nowMs, fromMs, toMs: due });
+    row.move_log = JSON.stringify(moves.slice(-MOVES_MAX));
+  }
+}
+
+function replaces({ onConflict }: NewDelay, old: FoundRow, due: number): boolean {
+  if (onConflict === 'earlier') return due < old.due_ms;
+  if (onConflict === 'later') return due > old.due_ms;
+  return onConflict === 'replace';
+}
+
+function moveTo(row: FoundRow, due: number, nowMs: number): void {
+  row.due_ms = due;
+  row.wake_ms = Math.max(due, nowMs);
+}
+
+const instantMs = (to: Exclude<MoveTo, { kind: 'extend' }>, nowMs: number): number =>
+  to.kind === 'after' ? nowMs + to.ms : Date.parse(to.iso);
+
+function dueMsOf({ to, repeat = null }: NewDelay, nowMs: number): number {
+  if (repeat !== null && !repeat.hasFirst && 'cron' in repeat.how) {
+    return firstMsOf(repeat.how, nowMs);
+  }
+  return instantMs(to as Exclude<MoveTo, { kind: 'extend' }>, nowMs);
+}
+
+const rowOf = (delay: NewDelay, id: string, createdMs: number, due: number): FoundRow => ({
+  id,
+  name: delay.name,
+  key: delay.key as string,
+  group: delay.group,
+  headers: delay.headers,
+  payload: delay.payload,
+  state: 'scheduled',
+  due_ms: due,
+  wake_ms: Math.max(due, Date.now()),
+  attempts: 0,
+  max_attempts: delay.maxAttempts,
+  last_error: null,
+  created_ms: createdMs,
+  repeat: delay.repeat ? JSON.stringify(delay.repeat.how) : null,
+  attempt_log: null,
+  move_log: null,
+  rerun_ms: null,
+});
+
+type Change = Exclude<StubCall['call'], 'schedule'>;
+type Answer = { verdict: string; id: string; dueAt: Date } | { verdict: 'absent' };
+
+/** Replaces the producer, without a database. Arguments are already checked. */
+export class StubProducer {
+  readonly calls: StubCall[] = [];
+  readonly #rows = new StubRows();
+  readonly #answers = new Map<string, StubAnswer[]>();
+
+  /** Typed as the services expect it. */
+  get asProducer(): Producer {
+    return this as unknown as Producer;
+  }
+
+  answerNext(target: NameAndKey, answer: StubAnswer): void {
+    const text = keyText(target);
+    this.#answers.set(text, [...(this.#answers.get(text) ?? []), answer]);
+  }
+
+  reset(): void {
+    this.calls.length = 0;
+    this.#rows.clear();
+    this.#answers.clear();
+  }
+
+  async schedule(given: NewDelay | Promise<NewDelay>, options: InTransaction) {
+    const manager = managerOf(options);
+    const [result] = this.#scheduleAll([await given], manager);
+    return result as ScheduleResult;
+  }
+
+  async scheduleMany(given: NewDelay[] | Promise<NewDelay[]>, options: InTransaction) {
+    const manager = managerOf(options);
+    return this.#scheduleAll(await given, manager);
+  }
+
+  /** All or none: refusals come before the first write. */
+  #scheduleAll(delays: readonly NewDelay[], manager: unknown): ScheduleResult[] {
+    const records = delays.map((delay) => this.#record(scheduledOf(delay, manager)));
+    const chosen = delays.map(
+      (delay) => this.#chosen('schedule', delay) as ScheduleResult['verdict'] | undefined,
+    );
+    // Of several conflicts, the error names the first in lock order, as on Postgres.
+    for (const { name, key, onConflict } of inLockOrder(
+      delays.filter((_, index) => chosen[index] === undefined),
+    ).sorted) {
+      if (onConflict !== 'error' || key === null) continue;
+      if (this.#rows.find(name, key) !== undefined) throw new DelayConflictError(name, key);
+    }
+    return delays.map((delay, index) => {
+      const verdict = chosen[index];
+      const placed =
+        verdict === undefined ? this.#rows.place(delay) : { verdict, row: this.#standIn(delay) };
+      (records[index] as StubCall).verdict = placed.verdict;
+      return answerOf(placed.verdict, placed.row);
+    });
+  }
+
+  async cancel(target: Target, options: InTransaction): Promise<CancelResult> {
+    return this.#change('cancel', target, options) as CancelResult;
+  }
+
+  async reschedule(target: Target, to: MoveTo, options: InTransaction) {
+    return this.#change('reschedule', target, options, to);
+  }
+
+  async retryDead(target: Target, options: InTransaction) {
+    return this.#change('retryDead', target, options);
+  }
+
+  async find<N extends DelayName>(
+    { name, key }: NameAndKey<N>,
+    options: InTransaction,
+  ): Promise<DelayInfo<N> | null> {
+    managerOf(options);
+    const row = this.#rows.find(name, key);
+    return row === undefined ? null : infoOf(name, row, JSON.parse(row.payload));
+  }
+
+  async history(): Promise<never> {
+    return cannot('history');
+  }
+
+  readonly cancels = {
+    one: (target: NameAndKey, { transaction }: Cancelling) => this.cancel(target, transaction),
+    list: async (targets: readonly Target[], { transaction }: Cancelling) =>
+      targets.map((target) => this.#change('cancel', target, transaction)),
+  };
+
+  readonly many = {
+    change: async (verb: string, targets: readonly Target[], options: InTransaction, to?: MoveTo) =>
+      targets.map((target) => this.#change(changeOf(verb), target, options, to)),
+  };
+
+  readonly matching = refusing('calls of DelayAdmin by a filter', {
+    changeGiven: async (verb: string, which: unknown, options: InTransaction, to?: MoveTo) => {
+      if (!Array.isArray(which)) return cannot('calls of DelayAdmin by a filter');
+      checkKnownOptions(options, 'options', ['manager']);
+      return await this.many.change(verb, targetsOf(which), options, to);
+    },
+  });
+
+  readonly pausing = refusing('pauses', {});
+
+  #change(call: Change, target: Target, options: InTransaction, to?: MoveTo): Answer {
+    const manager = managerOf(options);
+    const row =
+      'id' in target ? this.#rows.byId(target.id) : this.#rows.find(target.name, target.key);
+    const about = row ?? ('id' in target ? undefined : target);
+    const { name = '', key = null } = about ?? {};
+    const record = this.#record<StubCall>({ call, name, key, manager, verdict: undefined });
+    const chosen = about && this.#chosen(call, about);
+    if (chosen !== undefined) {
+      record.verdict = chosen;
+      return chosen === 'absent'
+        ? { verdict: chosen }
+        : answerOf(chosen, this.#standIn(about as NameAndKey));
+    }
+    // The stub has no dead letters.
+    if (row === undefined || call === 'retryDead' || call === 'discardDead') {
+      record.verdict = 'absent';
+      return { verdict: 'absent' };
+    }
+    if (call === 'cancel') this.#rows.remove(row);
+    else this.#rows.move(row, to as MoveTo);
+    const verdict = call === 'cancel' ? 'cancelled' : 'rescheduled';
+    record.verdict = verdict;
+    return answerOf(verdict, row);
+  }
+
+  #record<Call extends StubCall>(call: Call): Call {
+    this.calls.push(call);
+    return call;
+  }
+
+  #chosen(
+    call: StubCall['call'],
+    { name, key }: { name: string; key: string | null },
+  ): string | undefined {
+    const answer = key === null ? undefined : this.#answers.get(keyText({ name, key }))?.shift();
+    return answer === undefined ? undefined : chosenVerdict(call, answer);
+  }
+
+  /** The delay that a chosen answer is about. */
+  #standIn({ name, key }: { name: string; key: string | null }): Pick<FoundRow, 'id' | 'due_ms'> {
+    return this.#rows.find(name, key) ?? { id: this.#rows.nextId(), due_ms: Date.now() };
+  }
+}
+
+/** A mocked EntityManager is accepted; other values are refused as usual. */
+function managerOf({ manager }: InTransaction): unknown {
+  if (manager === undefined || manager === 'own') return manager;
+  if (typeof manager === 'object' && manager !== null) return manager;
+  throw new DelayInvalidError(
+    'manager',
+    `must be an EntityManager (for a QueryRunner, its manager) or 'own', not ${shown(manager)}`,
+  );
+}
+
+function changeOf(verb: string): Change {
+  if (verb === 'cancel' || verb === 'reschedule') return verb;
+  if (verb === 'retryDead' || verb === 'discardDead') return verb;
+  return cannot(verb);
+}
+
+function cannot(what: string): never {
+  throw new DelayTestingError(
+    `the stub does not support ${what}: use DelayTesting, with a database, for that test`,
+  );
+}
+
+function refusing<Known extends object>(what: string, known: Known): Known {
+  return new Proxy(known, {
+    get: (target, name) => Reflect.get(target, name) ?? (async () => cannot(what)),
+  });
+}
+
+const answerOf = <Verdict extends string>(
+  verdict: Verdict,
+  { id, due_ms: dueMs }: Pick<FoundRow, 'id' | 'due_ms'>,
+): { verdict: Verdict; id: string; dueAt: Date } => ({ verdict, id, dueAt: new Date(dueMs) });
+
+const scheduledOf = (delay: NewDelay, manager: unknown): StubScheduled => ({
+  call: 'schedule',
+  name: delay.name as DelayName,
+  key: delay.key,
+  payload: JSON.parse(delay.payload) as never,
+  after: delay.to.kind === 'after' ? delay.to.ms : null,
+  at: delay.to.kind === 'at' ? new Date(delay.to.iso) : null,
+  onConflict: delay.onConflict,
+  maxAttempts: delay.maxAttempts,
+  group: delay.group,
+  headers: delay.headers === null ? {} : JSON.parse(delay.headers),
+  manager,
+  verdict: undefined,
 });

@@ -6,7 +6,7 @@ import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
 import { quoted } from '../api/error-text.js';
 import { checkKnownOptions, shown } from '../config/known-options.js';
 import { instantOf, parseDurationMs } from '../config/durations.js';
-import { checkKey, checkName } from '../config/names.js';
+import { checkKey, checkName } from '../config/schedule-options.js';
 import {
   type DelayQueueOptions,
   GIVEN_OPTIONS,

@@ -9,8 +9,7 @@ import type { EngineConnections } from '../database/engine-connections.js';
 import type { Runner, SessionRunner } from '../database/runner.js';
 import { SessionWatch } from '../database/session-watch.js';
 import { endSessionSql, transactionNowSql } from '../store/sql/attempts.sql.js';
-import { retryPauseMs } from '../tasks/recurring-task.js';
-import { TaskHealth } from '../tasks/task-health.js';
+import { retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
 import { clientSending, committed, isInTransaction, wasEnded } from './handlers-client.js';
 import type { TransactionGuard } from './transaction-guard.js';
 

@@ -10,8 +10,7 @@ import type { ClaimedRow, ClaimRequest, ExhaustedRow } from '../store/rows/attem
 import { groupText } from '../store/rows/delay-rows.js';
 import { isUnreadable } from '../store/tables/migrations.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
-import { type Growth, pauseMs, retryPauseMs } from '../tasks/recurring-task.js';
-import { TaskHealth } from '../tasks/task-health.js';
+import { type Growth, pauseMs, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
 import { Attempt, extrasOf } from './call.js';
 import { type LostClaims, NO_HOLDER } from './claims.js';
 import { type Completer, UNREADABLE } from './completer.js';

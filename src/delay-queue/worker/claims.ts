@@ -6,9 +6,8 @@ import type { Occurrence } from '../recurrence/recurrence.js';
 import type { ClaimedRow, Retry } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
-import { lockedPauseMs, rest, retryPauseMs } from '../tasks/recurring-task.js';
+import { lockedPauseMs, rest, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
 import { Condition, within } from '../tasks/signal.js';
-import { TaskHealth } from '../tasks/task-health.js';
 
 /** A claim of this node, from when its row was claimed until what became of it is written down. */
 export interface HeldClaim {

@@ -11,7 +11,7 @@ import { type Recurring, wakeOfRecurred } from '../store/rows/answers.js';
 import type { Retry, Unread } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
-import { TaskHealth } from '../tasks/task-health.js';
+import { TaskHealth } from '../tasks/recurring-task.js';
 import { Batcher, type BatcherParts, type Written } from './batcher.js';
 import {
   ABORTED,

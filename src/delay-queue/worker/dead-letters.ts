@@ -9,9 +9,8 @@ import type { DeadHandler, Handler, HandlerRegistry } from '../handlers/handler.
 import { occurrenceOf } from '../recurrence/recurrence.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { Completion, OnDeadRow, LookedRow } from '../store/rows/attempt-rows.js';
-import { lockedPauseMs, rest, retryPauseMs } from '../tasks/recurring-task.js';
+import { lockedPauseMs, rest, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
 import { Condition, within } from '../tasks/signal.js';
-import { TaskHealth } from '../tasks/task-health.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { Attempt, Call, extrasOf } from './call.js';
 import {

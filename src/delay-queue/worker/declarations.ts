@@ -2,14 +2,19 @@ import type { DelayEvents } from '../api/events.js';
 import type { ResolvedOptions } from '../config/options.js';
 import { explained } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
-import type { Declaration } from '../handlers/decorated-method.js';
+import type { Declaration } from '../handlers/decorators.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
 import { RecurrenceStore } from '../store/recurrence.store.js';
 import { inLockOrder } from '../store/rows/delay-rows.js';
-import { type Growth, type Idle, pauseMs, RecurringTask } from '../tasks/recurring-task.js';
+import {
+  type Growth,
+  type Idle,
+  pauseMs,
+  RecurringTask,
+  TaskHealth,
+} from '../tasks/recurring-task.js';
 import { Condition } from '../tasks/signal.js';
-import { TaskHealth } from '../tasks/task-health.js';
 
 /** Pauses before rows that run or are locked are tried again, doubled each time. */
 const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };

@@ -1,8 +1,7 @@
 import type { DelayEvents } from '../api/events.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
-import { RecurringTask } from '../tasks/recurring-task.js';
-import { TaskHealth } from '../tasks/task-health.js';
+import { RecurringTask, TaskHealth } from '../tasks/recurring-task.js';
 import type { HeldClaim, InFlight } from './claims.js';
 
 const BATCH_MAX = 1_000;

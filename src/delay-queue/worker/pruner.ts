@@ -1,8 +1,7 @@
 import type { DelayEvents } from '../api/events.js';
 import type { NodeStore } from '../store/node.store.js';
 import { StatementSize } from '../store/statement-size.js';
-import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
-import { TaskHealth } from '../tasks/task-health.js';
+import { type Idle, RecurringTask, TaskHealth } from '../tasks/recurring-task.js';
 
 /** What one statement deletes at most, and the pause before the next while there is more. */
 const BATCH_MAX = 5_000;

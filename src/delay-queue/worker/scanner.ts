@@ -4,8 +4,7 @@ import type { Nodes } from '../cluster/nodes.js';
 import type { NodeStore } from '../store/node.store.js';
 import type { Cursor, SweptPage } from '../store/rows/delay-rows.js';
 import { StatementSize } from '../store/statement-size.js';
-import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
-import { TaskHealth } from '../tasks/task-health.js';
+import { type Idle, RecurringTask, TaskHealth } from '../tasks/recurring-task.js';
 import type { TimerQueue } from './timer-queue.js';
 
 /** Names and groups that are full during this scan: skipped until it ends. */

@@ -11,7 +11,7 @@ import { isStatic } from '../handlers/enhancers.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { AttemptStore } from '../store/attempt.store.js';
 import { within } from '../tasks/signal.js';
-import type { Task } from '../tasks/task-health.js';
+import type { Task } from '../tasks/recurring-task.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { AbortRequests, Announcer } from './hints.js';
 import { isManual } from './manual-runs.js';

@@ -5,8 +5,7 @@ import { DelayEvents } from 'nestjs-delay-queue';
 import { nodesHint } from '../../../src/delay-queue/cluster/notifier.js';
 import { HintListener } from '../../../src/delay-queue/cluster/listener.js';
 import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
-import { Idle } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
+import { Idle, TaskHealth } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { signal } from '../../support/delay-node.js';
 
 const CHANNEL = 'delay_queue';

@@ -2,8 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayInvalidError } from '../../../src/delay-queue/api/errors.js';
 import { atStart, blamedOn } from '../../../src/delay-queue/config/known-options.js';
-import { checkKey, checkName, checkSchema } from '../../../src/delay-queue/config/names.js';
+import { checkSchema } from '../../../src/delay-queue/config/resolve-options.js';
 import {
+  checkKey,
+  checkName,
   parseScheduleItem,
   parseScheduleOptions,
 } from '../../../src/delay-queue/config/schedule-options.js';

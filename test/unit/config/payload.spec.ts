@@ -2,10 +2,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayInvalidError } from '../../../src/delay-queue/api/errors.js';
-import {
-  encodePayload,
-  PAYLOAD_BYTES_MAX,
-} from '../../../src/delay-queue/config/storable-payload.js';
+import { encodePayload, PAYLOAD_BYTES_MAX } from '../../../src/delay-queue/config/payloads.js';
 
 const encode = (payload: unknown, bytesMax = PAYLOAD_BYTES_MAX): string =>
   encodePayload(payload, bytesMax);

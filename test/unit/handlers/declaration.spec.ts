@@ -1,8 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  type Declaration,
-  declarationOf,
-} from '../../../src/delay-queue/handlers/decorated-method.js';
+import { type Declaration, declarationOf } from '../../../src/delay-queue/handlers/decorators.js';
 import { Payloads } from '../../../src/delay-queue/config/payloads.js';
 import { firstMsOf } from '../../../src/delay-queue/recurrence/recurrence.js';
 

@@ -6,9 +6,9 @@ import {
   Idle,
   pauseMs,
   RecurringTask,
+  TaskHealth,
   Trigger,
 } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
 import { LATE, within } from '../../../src/delay-queue/tasks/signal.js';
 import { signal } from '../../support/delay-node.js';
 

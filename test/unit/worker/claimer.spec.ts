@@ -6,7 +6,7 @@ import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { ClaimedRow, ClaimRequest } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/recurring-task.js';
 
 const LEASE_MS = 60_000;
 /** On the database's clock. */

@@ -8,7 +8,7 @@ import {
 } from '../../../src/delay-queue/worker/fenced-transaction.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
 import { InFlight, type Outcome } from '../../../src/delay-queue/worker/claims.js';
-import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 import { signal } from '../../support/delay-node.js';
 

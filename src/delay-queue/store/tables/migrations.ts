@@ -3,7 +3,7 @@ import { DelayConfigError } from '../../api/errors.js';
 import type { Duration } from '../../api/delay.js';
 import { atStart } from '../../config/known-options.js';
 import { parseDurationBetween } from '../../config/durations.js';
-import { checkSchema } from '../../config/names.js';
+import { checkSchema } from '../../config/resolve-options.js';
 import { type Tables, tablesOf } from '../../database/tables.js';
 import { createFunctions, dropTestClock, functionsOf } from './functions.js';
 import { LOCK_WITHIN_MS, refuseStrangers, takeAdvisoryLock } from './preflight.js';

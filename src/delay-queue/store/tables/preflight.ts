@@ -1,7 +1,12 @@
 import { printable } from '../../api/error-text.js';
 import { DelayConfigError } from '../../api/errors.js';
-import { toMigrate } from '../../database/driver-errors.js';
-import { lookAtIdentity } from '../../database/identity.js';
+import {
+  idsBeginAgain,
+  mostIdOf,
+  NAMEABLE,
+  raiseIdsSql,
+  toMigrate,
+} from '../../database/driver-errors.js';
 import type { Runner } from '../../database/runner.js';
 import { tablesOf } from '../../database/tables.js';
 import { type Growth, pauseMs, rest } from '../../tasks/recurring-task.js';
@@ -311,7 +316,7 @@ export async function preflight(
   await refuseStrangers(runner, schema, false);
   const advice = [
     ...(found.unpinned === null ? [] : [pathOfTriggers(found.unpinned)]),
-    ...(await lookAtIdentity(runner, schema)),
+    ...(await checkIds(runner, schema)),
     ...(await lookForEnvironments(runner, schema, tablesIn)),
   ];
   const { limits, encoding, client_encoding: clientEncoding } = found;
@@ -321,3 +326,48 @@ export async function preflight(
 const pathOfTriggers = (mend: string): string =>
   'triggers on the tables of the library also fire in its own sessions, whose search_path is only pg_catalog: names ' +
   `without a schema in their functions are not found there (42P01), and the claim fails. Give them a path of their own: ${mend}`;
+
+/**
+ * Logical replication copies rows but not sequences: the ids begin again on the new server. Each
+ * `schedule` would then meet a taken id and roll back its caller's transaction, and an id in
+ * history would stand for two delays.
+ *
+ * History has no index on its ids, and may be large: only its latest rows are read.
+ *
+ * @returns advice, where the role may not read the sequence
+ * @throws DelayConfigError with the statement that repairs it
+ */
+async function checkIds(runner: Runner, schema: string): Promise<string[]> {
+  const { delay, history, permit, schema: quoted } = tablesOf(schema);
+  const [found] = await runner.query<{
+    readable: string | null;
+    last: string | null;
+    most: string | null;
+  }>(
+    `SELECT pg_catalog.has_sequence_privilege(s.name, 'USAGE, SELECT')::text AS readable, q.last_value::text AS last,
+            GREATEST(${mostIdOf(delay)}, ${mostIdOf(permit)},
+                     (SELECT pg_catalog.max(id) FROM (SELECT id FROM ${history} ORDER BY ended_at DESC LIMIT 1000) late WHERE ${NAMEABLE})
+            )::text AS most
+     FROM (SELECT pg_catalog.pg_get_serial_sequence($1::text, 'id') AS name) s
+     LEFT JOIN pg_catalog.pg_sequences q ON pg_catalog.format('%I.%I', q.schemaname, q.sequencename) = s.name`,
+    [delay],
+  );
+  const { readable, last, most } = found ?? {};
+  if (!readable) {
+    throw new DelayConfigError(
+      `the column id of ${delay} is no longer an identity column, as after a copy by a tool that does not know them: ` +
+        `ALTER TABLE ${delay} ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY as the owner of the tables, ` +
+        `then ${raiseIdsSql(schema)}`,
+    );
+  }
+  if (readable !== 'true') {
+    return [
+      `this role may not read the sequence of ${delay}, and cannot check whether its ids begin again, as after logical ` +
+        `replication: GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${quoted}`,
+    ];
+  }
+  if (Number(most) <= Number(last)) return [];
+  throw new DelayConfigError(
+    `the next id of ${delay} is ${Number(last) + 1}, and there are ids up to ${most}. ${idsBeginAgain(schema)}`,
+  );
+}
