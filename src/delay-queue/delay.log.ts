@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { quietly } from './api/adopted.js';
 import { describeError, LogLines } from './api/error-text.js';
 import { type AttemptEvent, type DelayEventMap, DelayEvents } from './api/events.js';
-import type { CommittedWrite, WritesTrace } from './client/bulk-writes.js';
+import type { CommittedWrite, WritesTrace } from './client/writes.js';
 import { shown } from './config/known-options.js';
 
 const VARIABLE = 'DELAY_QUEUE_DEBUG';

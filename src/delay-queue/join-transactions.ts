@@ -1,8 +1,7 @@
 import { describeError, LogLines } from './api/error-text.js';
 import { EventEmitter } from 'node:events';
 import type { EntityManager } from 'typeorm';
-import { dataSourceOf } from './database/chosen-data-source.js';
-import type { TransactionEnd } from './database/session-watch.js';
+import { dataSourceOf, type TransactionEnd } from './database/session-watch.js';
 import type { AroundFunction } from './api/delay.js';
 import { DelayConfigError, DelayRolledBackError } from './api/errors.js';
 import { TransactionEnds } from './transactions/commit-hooks.js';

@@ -2,7 +2,7 @@ import { type Mutant, patch } from './mutant.js';
 
 const UNFIT = ['integration/unfit-sessions'];
 const POOL = 'database/application-pool.ts';
-const OUTSIDE = 'transactions/transactions.ts';
+const OUTSIDE = 'transactions/outside-transactions.ts';
 
 /** What fell short behind a real failover, each with its mend taken out. */
 export const FAILOVERS: Readonly<Record<string, Mutant>> = {

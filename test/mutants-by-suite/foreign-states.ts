@@ -9,7 +9,11 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
   'explains-no-call': {
     about: 'throws what Postgres says where a call meets a database that has changed',
     patches: [
-      patch('transactions/transactions.ts', 'throw explained(error, this.schema);', 'throw error;'),
+      patch(
+        'transactions/callers-transaction.ts',
+        'throw explained(error, this.schema);',
+        'throw error;',
+      ),
     ],
     tests: CHANGED,
   },

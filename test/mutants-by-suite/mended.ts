@@ -111,17 +111,17 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'refuses to move its own row on when the others of the list are written',
     patches: [
       patch(
-        'client/self-reschedule.ts',
+        'client/writes.ts',
         '[{ index, attempt, delay, to: whereTo(attempt, delay) }]',
         '[{ index, attempt, delay }]',
       ),
       patch(
-        'client/self-reschedule.ts',
+        'client/writes.ts',
         'for (const { index, attempt, delay, to } of own) {',
         'for (const { index, attempt, delay } of own) {',
       ),
       patch(
-        'client/self-reschedule.ts',
+        'client/writes.ts',
         'await this.#schedule(attempt, manager, runner, delay, to)',
         'await this.#schedule(attempt, manager, runner, delay, whereTo(attempt, delay))',
       ),

@@ -16,7 +16,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   },
   'waits-for-its-own-move': {
     about: 'a plain handler waits for the row that it has moved in a transaction of its own',
-    patches: [patch('client/self-reschedule.ts', 'transactional || own.movedOn', 'transactional')],
+    patches: [patch('client/writes.ts', 'transactional || own.movedOn', 'transactional')],
     tests: ['integration/own-key-transactions'],
   },
   'certain-whatever-a-savepoint-took-back': {

@@ -191,7 +191,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'counts from now when a handler says again how its own delay recurs',
     patches: [
       patch(
-        'client/self-reschedule.ts',
+        'client/writes.ts',
         'if (repeat.hasFirst || !occurrence.recursAs(repeat.how)) return to;',
         'if (repeat.hasFirst || occurrence.recursAs(repeat.how)) return to;',
       ),
@@ -202,7 +202,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'asks for the time of a wall clock without keeping the place of its call',
     patches: [
       patch(
-        'client/producer.ts',
+        'client/writes.ts',
         'return await inOrder([delay], async () => {\n      const timed = await withFirstInstants(this.store, runner, [delay]);',
         'const timed = await withFirstInstants(this.store, runner, [delay]);\n    return await inOrder([delay], async () => {',
       ),
@@ -213,7 +213,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'stores the payload of a `@RepeatDelay` as it stands in the code',
     patches: [
       patch(
-        'handlers/decorators.ts',
+        'handlers/handler.registry.ts',
         'const stored = payloads.stored(json, owner);',
         'const stored = json as string | Promise<string>;',
       ),

@@ -30,7 +30,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
     why: 'the keys of that object are used, and no value',
   },
   {
-    file: 'src/delay-queue/transactions/transactions.ts',
+    file: 'src/delay-queue/transactions/callers-transaction.ts',
     was: "return await despiteDeadlocks(() => manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })), );",
     is: "return despiteDeadlocks(() => manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })), );",
     why: 'the caller awaits it, and nothing here catches what it throws',

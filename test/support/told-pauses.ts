@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
+import * as real from '../../src/delay-queue/tasks/recurring-task.js';
 
 /** What the code under test asked for, in place of waiting for it. */
 export interface ToldPauses {
@@ -9,15 +10,13 @@ export interface ToldPauses {
   locked: number[];
 }
 
-const TASKS = '../../src/delay-queue/tasks/recurring-task.js';
-
 /** To be called before the code under test is imported, which then has to be done with `import()`. */
 export function toldPauses(): ToldPauses {
   const told: ToldPauses = { retries: [], locked: [] };
   // Whatever was imported before has the real ones.
   jest.resetModules();
-  jest.unstable_mockModule(TASKS, async () => ({
-    ...((await import(`${TASKS}?real`)) as object),
+  jest.unstable_mockModule('../../src/delay-queue/tasks/recurring-task.js', () => ({
+    ...real,
     retryPauseMs: tells(told.retries),
     lockedPauseMs: tells(told.locked),
     rest: () => turn(),

@@ -4,116 +4,26 @@ import type { MoveTo } from '../config/durations.js';
 import { isRefusal, isTooMuch } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import type { Installation } from '../database/tables.js';
-import { firstMsOf } from '../recurrence/recurrence.js';
 import type { DelayStore } from '../store/delay.store.js';
 import { type Changed, ManyStore, type ManyVerb, type TargetList } from '../store/many.store.js';
-import { inLockOrder, type NewDelay, type Placed, type Wake } from '../store/rows/delay-rows.js';
+import { inLockOrder, type NewDelay, type Placed } from '../store/rows/delay-rows.js';
 import type { RowFilter } from '../store/sql/fragments/filter.js';
 import { StatementSize } from '../store/statement-size.js';
-import type { CallersTransaction } from '../transactions/callers-transaction.js';
-import type { AfterCommit } from '../transactions/commit-hooks.js';
+import {
+  type CallersTransaction,
+  inSmallerStatements,
+  type Transactions,
+} from '../transactions/callers-transaction.js';
 import { type ActingAttempt, actingCall } from '../transactions/handler-context.js';
-import { inSmallerStatements, type Transactions } from '../transactions/transactions.js';
 import type { NameAndKey, Target } from './arguments.js';
-import { answerOf, fieldsOfAll, translatable } from './results.js';
-import { ownAttempt, type SelfReschedules } from './self-reschedule.js';
-
-/** The engine, which is notified of committed writes. */
-export interface CommittedWrites {
-  /**
-   * A delay was written.
-   * @param written when, on the database's clock (as `wakeMs`) and by `performance.now()`
-   * @param certain false if a rollback to a savepoint may have undone the write
-   */
-  announce(
-    wake: Wake,
-    written: { databaseMs: number; monotonicMs: number },
-    certain: boolean,
-  ): void;
-  /** The row with that id is gone. */
-  disarm(id: number): void;
-  pausesChanged(): void;
-  /** A running key is to run once more. */
-  rerunAsked(): void;
-}
-
-/** A committed write, as a trace reports it. */
-export interface CommittedWrite {
-  id: number;
-  name: string;
-  key: string | null;
-  /** The verdict that the caller got. */
-  verdict: string;
-  /** Null when the delay no longer waits. */
-  wakeMs: number | null;
-  /** As in {@link CommittedWrites}. */
-  certain: boolean;
-}
-
-/** Traces the writes of selected delays. */
-export interface WritesTrace {
-  readonly isOn: boolean;
-  follows(name: string, key: string | null): boolean;
-  committed(write: CommittedWrite): void;
-}
-
-type AnnouncedTarget = Pick<CommittedWrite, 'name' | 'key'> & { group?: string | null };
-
-/** Notifies the engine and the trace of writes once their transaction has committed. */
-export class Announcements {
-  constructor(
-    private readonly afterCommit: AfterCommit,
-    private readonly heard: CommittedWrites,
-    private readonly trace: WritesTrace | undefined,
-  ) {}
-
-  /**
-   * @param failed the delay keeps its `last_error`, and so runs alone
-   * @param answeredAtMs `performance.now()` at the answer; default: now
-   */
-  written(
-    manager: EntityManager | undefined,
-    target: AnnouncedTarget,
-    { verdict, id, epoch, wakeMs, nowMs, group = target.group ?? null }: Placed,
-    { failed = false, answeredAtMs = performance.now() }: WrittenOptions = {},
-  ): void {
-    if (epoch === null || wakeMs === null) return;
-    const wake = { id, epoch, name: target.name, group, wakeMs, stalled: false, failed };
-    const written = { databaseMs: nowMs, monotonicMs: answeredAtMs };
-    this.afterCommit.onCommit(manager, (certain) => this.heard.announce(wake, written, certain));
-    this.#follow(manager, target, { id, verdict, wakeMs });
-  }
-
-  cancelled(manager: EntityManager | undefined, target: AnnouncedTarget, id: number): void {
-    this.afterCommit.onCommit(manager, (certain) => {
-      // Otherwise the cancel may have been undone and the row may still exist: its wake stays.
-      if (certain) this.heard.disarm(id);
-    });
-    this.#follow(manager, target, { id, verdict: 'cancelled', wakeMs: null });
-  }
-
-  rerun(manager: EntityManager | undefined, target: AnnouncedTarget, id: number): void {
-    this.afterCommit.onCommit(manager, () => this.heard.rerunAsked());
-    this.#follow(manager, target, { id, verdict: 'rerun', wakeMs: null });
-  }
-
-  #follow(
-    manager: EntityManager | undefined,
-    { name, key }: AnnouncedTarget,
-    write: Pick<CommittedWrite, 'id' | 'verdict' | 'wakeMs'>,
-  ): void {
-    const { trace } = this;
-    if (!trace?.isOn || !trace.follows(name, key)) return;
-    this.afterCommit.onCommit(manager, (certain) =>
-      trace.committed({ name, key, ...write, certain }),
-    );
-  }
-}
-
-interface WrittenOptions {
-  failed?: boolean;
-  answeredAtMs?: number | undefined;
-}
+import { fieldsOfAll, translatable } from './results.js';
+import {
+  type Announcements,
+  answerOf,
+  ownAttempt,
+  type SelfReschedules,
+  withFirstInstants,
+} from './writes.js';
 
 /** Most targets in one statement: those of a whole call. */
 const TARGETS_MAX = 10_000;
@@ -265,34 +175,6 @@ function listsOf(targets: readonly Target[]): List[] {
     { list: { of: 'ids', targets: ids }, indexes: ids.map(({ index }) => index) },
   ];
   return lists.filter(({ list }) => list.targets.length > 0);
-}
-
-/** Whether the delay recurs by cron and its call gives no first instant. */
-export const needsClock = ({ repeat = null }: NewDelay): boolean =>
-  repeat !== null && !repeat.hasFirst && 'cron' in repeat.how;
-
-/**
- * Sets the due time of delays that recur by cron and have no first instant. Reads the database's
- * clock, once per call: a node that only schedules keeps no estimate of it, and could miss
- * tonight's instant by its own clock.
- */
-export async function withFirstInstants(
-  store: Pick<DelayStore, 'nowMs'>,
-  runner: Runner,
-  delays: readonly NewDelay[],
-): Promise<readonly NewDelay[]> {
-  if (!delays.some(needsClock)) return delays;
-  const nowMs = await store.nowMs(runner);
-  // Many delays of one call recur alike.
-  const known = new Map<string, string>();
-  return delays.map((delay) => {
-    const { repeat = null } = delay;
-    if (repeat === null || !needsClock(delay)) return delay;
-    const text = JSON.stringify(repeat.how);
-    const iso = known.get(text) ?? new Date(firstMsOf(repeat.how, nowMs)).toISOString();
-    known.set(text, iso);
-    return { ...delay, to: { kind: 'at', iso } };
-  });
 }
 
 /** Most delays in one statement: those of a whole call. */

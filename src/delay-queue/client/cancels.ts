@@ -6,9 +6,8 @@ import { parseDurationBetween } from '../config/durations.js';
 import type { NameAndKey } from '../store/batch.store.js';
 import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import { within } from '../tasks/signal.js';
-import { isInTransaction } from '../transactions/callers-transaction.js';
+import { isInTransaction, type Transactions } from '../transactions/callers-transaction.js';
 import { actingCall, currentCall } from '../transactions/handler-context.js';
-import type { Transactions } from '../transactions/transactions.js';
 
 /** How long a cancel waits by default for an attempt to end. */
 const ABORT_WITHIN_MS = 5_000;

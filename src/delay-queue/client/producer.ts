@@ -18,25 +18,16 @@ import type { Installation } from '../database/tables.js';
 import { BatchStore } from '../store/batch.store.js';
 import { DelayStore } from '../store/delay.store.js';
 import { inLockOrder, type NewDelay, type Placed } from '../store/rows/delay-rows.js';
-import { type CallersTransaction, isAlone } from '../transactions/callers-transaction.js';
+import { isAlone, Transactions } from '../transactions/callers-transaction.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
-import { type ActingAttempt, surroundingBy } from '../transactions/handler-context.js';
-import { OutsideTransactions, Transactions } from '../transactions/transactions.js';
-import {
-  AllOrNone,
-  Announcements,
-  type CommittedWrites,
-  ManyWrites,
-  needsClock,
-  withFirstInstants,
-  type WritesTrace,
-} from './bulk-writes.js';
+import { surroundingBy } from '../transactions/handler-context.js';
+import { OutsideTransactions } from '../transactions/outside-transactions.js';
 import type { NameAndKey } from './arguments.js';
+import { AllOrNone, ManyWrites } from './bulk-writes.js';
 import { type AbortsEngine, Cancels } from './cancels.js';
 import { CoalescedWrites } from './coalescer.js';
 import { Pausing } from './pauses.js';
 import {
-  answerOf,
   fieldsOf,
   fieldsOfAll,
   HISTORY_MAX,
@@ -45,7 +36,16 @@ import {
   withField,
 } from './results.js';
 import { Matching } from './selections.js';
-import { ownAttempt, SelfReschedules } from './self-reschedule.js';
+import {
+  Announcements,
+  answerOf,
+  type CommittedWrites,
+  needsClock,
+  ownAttempt,
+  SelfReschedules,
+  SingleWrites,
+  type WritesTrace,
+} from './writes.js';
 
 export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEngine {
   readonly afterCommit: AfterCommit;
@@ -62,64 +62,6 @@ interface ProducerOptions {
   loadEveryMs: number;
   payloads: Payloads;
   resolveManager?: (() => unknown) | undefined;
-}
-
-/**
- * Writes about one delay that are not coalesced: those in a caller's transaction, and those of a
- * handler about its own delay. In a transaction, calls about one key keep their order.
- */
-class SingleWrites {
-  constructor(
-    private readonly store: DelayStore,
-    private readonly selfReschedules: SelfReschedules,
-  ) {}
-
-  /** @throws DelayConflictError, DelayUnstableError */
-  async schedule(
-    delay: NewDelay,
-    { manager, runner, inOrder }: CallersTransaction,
-    own: ActingAttempt | undefined,
-  ): Promise<Placed> {
-    return await inOrder([delay], async () => {
-      const timed = await withFirstInstants(this.store, runner, [delay]);
-      const moved =
-        own && (await this.selfReschedules.schedule(own, manager, runner, timed[0] as NewDelay));
-      if (moved) return moved;
-      const placed = await this.store.place(runner, timed);
-      return (await this.store.rerun(runner, timed, placed))[0] as Placed;
-    });
-  }
-
-  /** Answers `cancelled`, `running` or `absent`. */
-  async cancel(
-    target: NameAndKey,
-    { runner, inOrder }: CallersTransaction,
-    own: ActingAttempt | undefined,
-  ): Promise<Placed> {
-    const { name, key } = target;
-    return await inOrder([target], () => this.store.cancel(runner, name, key, own));
-  }
-
-  /** Answers `rescheduled`, `running` or `absent`. */
-  async reschedule(
-    target: NameAndKey,
-    to: MoveTo,
-    { manager, runner, inOrder }: CallersTransaction,
-    own: ActingAttempt | undefined,
-  ): Promise<Placed> {
-    return await inOrder([target], async () => {
-      const moved = own && (await this.selfReschedules.reschedule(own, manager, runner, to));
-      return moved ?? (await this.store.reschedule(runner, target.name, target.key, to));
-    });
-  }
-
-  /** Returns the revived dead letter, if there was one. */
-  async retryDead(
-    target: NameAndKey,
-    { runner, inOrder }: CallersTransaction,
-  ): Promise<Placed | undefined> {
-    return await inOrder([target], () => this.store.retryDead(runner, target.name, target.key));
-  }
 }
 
 /**

@@ -19,13 +19,7 @@ import type { DelayPause, DelayStats } from '../api/selection.js';
 import type { Payloads } from '../config/payloads.js';
 import { isUntranslatable } from '../database/driver-errors.js';
 import type { PauseRow } from '../store/limit.store.js';
-import type {
-  FoundRow,
-  HistoryRow,
-  ListedRow,
-  NewDelay,
-  Placed,
-} from '../store/rows/delay-rows.js';
+import type { FoundRow, HistoryRow, ListedRow, NewDelay } from '../store/rows/delay-rows.js';
 import type { NameStatsRow, NodeStatsRow } from '../store/rows/answers.js';
 
 /** Most lines of one `history`. */
@@ -162,17 +156,6 @@ export const recordOf = (row: HistoryRow): DelayRecord => ({
   error: row.error,
   attemptLog: attemptsOf(row.attempt_log, row.state),
   moveLog: movesOf(row.move_log),
-});
-
-/** The caller's result of a write that found a row. */
-export const answerOf = <Verdict extends string>(
-  verdict: Verdict,
-  { id, dueMs, rerunCancelled }: Placed,
-): { verdict: Verdict; id: string; dueAt: Date; rerunCancelled?: true } => ({
-  verdict,
-  id: String(id),
-  dueAt: new Date(dueMs),
-  ...(rerunCancelled && verdict === 'running' && { rerunCancelled }),
 });
 
 export const pauseOf = ({ name, group, reason, pausedMs, untilMs }: PauseRow): DelayPause => ({

@@ -27,13 +27,17 @@ import { type Page, SelectionStore, type TopGroups } from '../store/selection.st
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { StatementSize } from '../store/statement-size.js';
-import type { CallersTransaction } from '../transactions/callers-transaction.js';
-import { inSmallerStatements, type Transactions } from '../transactions/transactions.js';
+import {
+  type CallersTransaction,
+  inSmallerStatements,
+  type Transactions,
+} from '../transactions/callers-transaction.js';
 import { changeOptionsOf, filterOf, nextOf, type StoryPosition, targetsOf } from './arguments.js';
 import type { ManyWrites } from './bulk-writes.js';
 import { cancellingMatchingOf, type Cancels } from './cancels.js';
 import type { Pausing } from './pauses.js';
-import { answerOf, infoOf, listedOf, recordOf, statsOf, translatable } from './results.js';
+import { infoOf, listedOf, recordOf, statsOf, translatable } from './results.js';
+import { answerOf } from './writes.js';
 
 /** Most delays in one statement. A call outside of a transaction commits after each page. */
 const PAGE = 1_000;

@@ -68,7 +68,7 @@ export function parsedBy(
   const answer: unknown = schema['~standard'].validate(value);
   const result = inTime(
     readPart(() => adopted(answer)),
-    late,
+    lateSchema,
   );
   return result instanceof Promise ? result.then(parsedOf) : parsedOf(result);
 }
@@ -91,7 +91,7 @@ function readPart<Part>(part: () => Part): Part {
   }
 }
 
-const late = (why: string): Error => new DelayInvalidError('payload', `its schema ${why}`);
+const lateSchema = (why: string): Error => new DelayInvalidError('payload', `its schema ${why}`);
 
 /** Any issue, even an unreadable one, means that the payload does not match. */
 function issuesOf(issues: unknown): PayloadIssue[] {

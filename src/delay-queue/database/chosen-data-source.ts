@@ -1,6 +1,6 @@
 import type { FactoryProvider, InjectionToken } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
-import { DataSource, type EntityManager, type QueryRunner } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { DelayConfigError } from '../api/errors.js';
 import { shown } from '../config/known-options.js';
 
@@ -35,11 +35,6 @@ export function dataSourceProvider(choice: DataSourceChoice | undefined): Factor
       );
     },
   };
-}
-
-/** TypeORM 0.3 calls it `connection`. */
-export function dataSourceOf(its: EntityManager | QueryRunner): DataSource | undefined {
-  return Reflect.get(its, 'dataSource') ?? Reflect.get(its, 'connection');
 }
 
 const TWO_COPIES =

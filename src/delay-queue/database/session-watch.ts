@@ -1,5 +1,4 @@
-import type { DataSource, QueryRunner } from 'typeorm';
-import { dataSourceOf } from './chosen-data-source.js';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 
 /** What `pg` reads from the server, message by message; `pg-native` does not have it. */
 interface Messages {
@@ -175,4 +174,9 @@ function messagesOf(client: unknown): (Messages & object) | undefined {
   return typeof Reflect.get(connection, 'on') === 'function'
     ? (connection as Messages & object)
     : undefined;
+}
+
+/** TypeORM 0.3 calls it `connection`. */
+export function dataSourceOf(its: EntityManager | QueryRunner): DataSource | undefined {
+  return Reflect.get(its, 'dataSource') ?? Reflect.get(its, 'connection');
 }

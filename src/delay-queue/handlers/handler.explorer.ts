@@ -32,7 +32,6 @@ import { checkConcurrency, parseTimeoutMs } from '../config/resolve-options.js';
 import {
   checkDecorated,
   deadNamesOf,
-  declarationOf,
   eventsOf,
   type OnDelayBatchOptions,
   type OnDelayMetadata,
@@ -47,7 +46,7 @@ import {
   isStatic,
   NestEnhancers,
 } from './enhancers.js';
-import { type Handler, HandlerRegistry, limitsOf } from './handler.registry.js';
+import { declarationOf, type Handler, HandlerRegistry, limitsOf } from './handler.registry.js';
 
 type Invoke = (work: Delay | Delay[], ctx: DelayContext | DeadDelayContext) => unknown;
 

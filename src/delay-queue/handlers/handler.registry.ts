@@ -4,14 +4,15 @@ import type {
   DeadDelayContext,
   Delay,
   DelayContext,
+  DelayRepeat,
   Duration,
 } from '../api/delay.js';
 import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
 import type { BackoffPolicy } from '../config/backoff.js';
 import { blamedOn, checkKnownOptions } from '../config/known-options.js';
 import { checkInteger, parseDurationBetween } from '../config/durations.js';
-import type { PayloadReader } from '../config/payloads.js';
-import type { Declaration } from './decorators.js';
+import type { PayloadReader, Payloads } from '../config/payloads.js';
+import { REPEAT_OPTIONS, checkName, checkKey, checkRepeat } from '../config/schedule-options.js';
 
 /** Limits over all nodes, for a name or for each of its groups. */
 export interface LimitOptions {
@@ -217,3 +218,37 @@ export class HandlerRegistry {
 
 const hasGroupLimit = ({ limits }: Handler): boolean =>
   limits !== null && (limits.perGroup.concurrency > 0 || limits.perGroup.burst > 0);
+
+/** A recurring delay, as the code declares it. */
+export interface Declaration {
+  name: string;
+  key: string;
+  /** JSON text, as stored. */
+  payload: string;
+  repeat: DelayRepeat;
+}
+
+/** Key of a declaration without one. */
+const KEY_DEFAULT = 'repeat';
+
+const DECLARATION_OPTIONS = [...REPEAT_OPTIONS, 'key', 'payload'];
+
+/**
+ * @returns a promise only if a schema or the codec returns one
+ * @throws DelayInvalidError naming the option, or the path where the payload does not match its
+ * schema; DelayCodecError; and what the schema throws
+ */
+export function declarationOf(
+  name: unknown,
+  options: unknown,
+  payloads: Payloads,
+): Declaration | Promise<Declaration> {
+  const given = checkKnownOptions(options, 'options', DECLARATION_OPTIONS);
+  const { key = KEY_DEFAULT, payload = null } = given;
+  const owner = { name: checkName(name), key: checkKey(key) };
+  const json = payloads.jsonOf(payload);
+  const repeat = checkRepeat(given);
+  const stored = payloads.stored(json, owner);
+  if (!(stored instanceof Promise)) return { ...owner, payload: stored, repeat };
+  return stored.then((text) => ({ ...owner, payload: text, repeat }));
+}

@@ -1,14 +1,20 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { InTransaction } from '../api/delay.js';
-import { DelayInvalidError } from '../api/errors.js';
+import { DelayInvalidError, DelayShutdownError } from '../api/errors.js';
 import { ownOption, readable, shown } from '../config/known-options.js';
-import { dataSourceOf } from '../database/chosen-data-source.js';
-import { sqlStateOf } from '../database/driver-errors.js';
+import { explained, isRefusal, isTooMuch } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
-import { SessionWatch } from '../database/session-watch.js';
+import { dataSourceOf, SessionWatch } from '../database/session-watch.js';
 import { keyText } from '../store/rows/delay-rows.js';
-import { type Growth, pauseMs } from '../tasks/recurring-task.js';
+import type { StatementSize } from '../store/statement-size.js';
+import {
+  belongsInside,
+  isEnding,
+  TransactionEnds,
+  transactionIsOver,
+  transactionNow,
+  type TransactionNumber,
+} from './commit-hooks.js';
 import {
   type ActingAttempt,
   callOfManager,
@@ -17,13 +23,7 @@ import {
   isManager,
   type Surrounding,
 } from './handler-context.js';
-import {
-  belongsInside,
-  isEnding,
-  transactionIsOver,
-  transactionNow,
-  type TransactionNumber,
-} from './transaction-end.js';
+import { despiteDeadlocks, dropData, type OutsideTransactions } from './outside-transactions.js';
 
 interface Target {
   readonly name: string;
@@ -222,42 +222,108 @@ export async function isInTransaction({ queryRunner }: EntityManager): Promise<b
   return SessionWatch.of(queryRunner)?.isOpen ?? false;
 }
 
-/** TypeORM keeps a failed query's parameters; Postgres quotes rows, values, inner statements. */
-const DATA_FIELDS = ['parameters', 'detail', 'where', 'internalQuery'];
-
-/**
- * Removes data from a database error: applications log all of its properties, and a payload's data
- * may not belong in a log. Class, message, code and stack stay; the server's log has the rest.
- */
-export function dropData(error: unknown): void {
-  if (!(error instanceof Error)) return;
-  for (const field of DATA_FIELDS) Reflect.deleteProperty(error, field);
-  // TypeORM's error copies the driver's error and also holds it.
-  if ('driverError' in error) dropData(error.driverError);
-}
-
 /** Whether a call may be coalesced. */
 export const isAlone = ({ manager }: CallersTransaction, own: ActingAttempt | undefined): boolean =>
   manager === undefined && own === undefined;
 
-/** Postgres breaks a deadlock by failing one of its transactions, which is undone. */
-const DEADLOCK = '40P01';
+/** Chooses and runs the transactions in which calls write and read. */
+export class Transactions {
+  readonly #ends: TransactionEnds;
+  readonly #writesAlone: CallersTransaction;
+  readonly #readsAlone: CallersTransaction;
 
-/** Pauses double between tries, with full jitter, so that the same two do not meet again. */
-const TRIES_MAX = 8;
-const PAUSE: Growth = { firstMs: 8, factor: 2, lastMs: 2_048, jitter: 1 };
+  /**
+   * @param calls once closed, no call gets its own transaction
+   * @param schema of the tables
+   * @param surrounding finds the transaction of calls that name none
+   */
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly outside: OutsideTransactions,
+    private readonly calls: { readonly isClosed: boolean },
+    private readonly schema: string,
+    private readonly surrounding: Surrounding | undefined,
+  ) {
+    this.#ends = TransactionEnds.of(dataSource);
+    this.#writesAlone = this.#explaining(aloneBy(outside.writes));
+    this.#readsAlone = this.#explaining(aloneBy(outside.reads));
+  }
+
+  /** @throws DelayShutdownError for calls without a manager, once TypeORM closes its pool */
+  of(options: InTransaction, kind: 'read' | 'write'): CallersTransaction {
+    this.#ends.stay();
+    const transaction = transactionOf(this.dataSource, options, kind, this.surrounding);
+    if (transaction !== undefined) return this.#explaining(transaction);
+    if (this.calls.isClosed) throw new DelayShutdownError();
+    return kind === 'read' ? this.#readsAlone : this.#writesAlone;
+  }
+
+  /** Explains errors only at the end of the call: inside, the original decides what to do. */
+  #explaining(transaction: CallersTransaction): CallersTransaction {
+    return {
+      ...transaction,
+      inOrder: async (targets, call) => {
+        try {
+          return await transaction.inOrder(targets, call);
+        } catch (error) {
+          throw explained(error, this.schema);
+        }
+      },
+    };
+  }
+
+  /**
+   * Awaits the input of a call. Its transaction was chosen before: the surrounding one may change.
+   * @throws DelayShutdownError as {@link of}; DelayInvalidError if that transaction is over by then
+   */
+  async inTime<Given>({ manager }: CallersTransaction, given: Promise<Given>): Promise<Given> {
+    const runner = manager?.queryRunner;
+    const open = runner === undefined ? undefined : openOn(runner);
+    const there = await given;
+    if (manager === undefined && this.calls.isClosed) throw new DelayShutdownError();
+    if (runner !== undefined && open !== undefined && !isStillOpen(open, runner))
+      throw transactionIsOver();
+    return there;
+  }
+
+  /** Runs a call's statements in one transaction: the caller's open one, or one that ends here. */
+  async run<Result>(
+    { manager, runner }: CallersTransaction,
+    write: (manager: EntityManager, runner: Runner) => Promise<Result>,
+  ): Promise<Result> {
+    if (manager === undefined) {
+      return await despiteDeadlocks(() => this.outside.transaction(write));
+    }
+    if (await isInTransaction(manager)) return await write(manager, runner);
+    return await despiteDeadlocks(() =>
+      manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })),
+    );
+  }
+}
 
 /**
- * Repeats work that was a deadlock's victim: a whole transaction, or a statement that is one.
- * `scheduleMany` locks in one order, but a key cancelled meanwhile is inserted out of order.
+ * Repeats a transaction with smaller statements when one of them exceeded a limit of the server;
+ * nothing was written then. A caller's transaction has failed, and is the caller's to repeat.
+ * @param total items of all statements together
+ * @param work runs the transaction, with at most `most` items in a statement
  */
-export async function despiteDeadlocks<Result>(work: () => Promise<Result>): Promise<Result> {
-  for (let tries = 1; ; tries += 1) {
+export async function inSmallerStatements<Result>(
+  size: StatementSize,
+  { manager }: CallersTransaction,
+  total: number,
+  work: (most: number) => Promise<Result>,
+): Promise<Result> {
+  for (;;) {
+    const most = Math.max(1, Math.min(size.now, total));
+    const beganAtMs = performance.now();
     try {
-      return await work();
+      const result = await work(most);
+      size.worked(most, (performance.now() - beganAtMs) / Math.ceil(total / most));
+      return result;
     } catch (error) {
-      if (tries === TRIES_MAX || sqlStateOf(error) !== DEADLOCK) throw error;
+      if (!isRefusal(error) || !isTooMuch(error)) throw error;
+      size.failed(most);
+      if (manager !== undefined || most === 1) throw error;
     }
-    await pause(pauseMs(PAUSE, tries));
   }
 }

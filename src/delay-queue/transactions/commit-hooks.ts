@@ -2,18 +2,9 @@ import type { DataSource, EntityManager, EntitySubscriberInterface, QueryRunner 
 import type { AfterQueryEvent, BeforeQueryEvent } from 'typeorm/subscriber/event/QueryEvent.js';
 import type { TransactionCommitEvent } from 'typeorm/subscriber/event/TransactionCommitEvent.js';
 import type { TransactionRollbackEvent } from 'typeorm/subscriber/event/TransactionRollbackEvent.js';
-import { DelayRolledBackError } from '../api/errors.js';
+import { DelayInvalidError, DelayRolledBackError } from '../api/errors.js';
 import { SessionWatch, type TransactionEnd } from '../database/session-watch.js';
-import {
-  depthOf,
-  forgetEnd,
-  isAnswered,
-  isInside,
-  sends,
-  transactionNow,
-  type TransactionNumber,
-  willRollBack,
-} from './transaction-end.js';
+import { transactionEndIn } from './transaction-end.js';
 
 /**
  * @param certain the server has answered COMMIT, and nothing of the transaction was rolled back
@@ -262,4 +253,129 @@ export class AfterCommit {
     const runner = manager?.queryRunner;
     if (runner !== undefined) this.#ends.leave(runner, { rolledBack });
   }
+}
+
+export const transactionIsOver = (): DelayInvalidError =>
+  new DelayInvalidError(
+    'manager',
+    'its transaction is over: await everything before the handler, or the transaction, ends',
+  );
+
+/** An application may put comments before its statements. */
+const BEGINS = /^(?:\s|--.*\n|\/\*[^]*?\*\/)*(?:BEGIN|START\s+TRANSACTION)\b/i;
+
+interface Ending {
+  /** Unanswered ends: statements that were sent, and TypeORM's own rollback. */
+  sent: number;
+  /** The server has ended the transaction, and TypeORM does not know it yet. */
+  isOver: boolean;
+  /** State of the session's watch when the last of those statements was sent. */
+  before: Pick<SessionWatch, 'transactions' | 'rollbacks'> | undefined;
+}
+
+const endings = new WeakMap<QueryRunner, Ending>();
+
+/** By the parameters of a statement: the transaction that it belongs to, until it goes out. */
+const inside = new WeakMap<object, { transaction: TransactionNumber }>();
+
+/** Number of a transaction within its session; undefined where server messages cannot be seen. */
+export type TransactionNumber = number | undefined;
+
+/** Number of the runner's open transaction, if one is open. */
+export const transactionNow = (runner: QueryRunner): TransactionNumber =>
+  SessionWatch.of(runner)?.transactions;
+
+/**
+ * Whether the end of the runner's transaction was sent or has happened. Until the answer arrives,
+ * TypeORM reports the transaction as active: what is sent then would be committed on its own.
+ */
+export function isEnding(runner: QueryRunner): boolean {
+  const ending = endings.get(runner);
+  return ending !== undefined && (ending.sent > 0 || ending.isOver);
+}
+
+/** Marks a statement by its parameters: it is refused if its transaction ends before its turn. */
+export const belongsInside = (parameters: object, transaction: TransactionNumber): void =>
+  void inside.set(parameters, { transaction });
+
+/**
+ * A statement goes out. @returns whether it belongs to a transaction
+ * @throws DelayInvalidError when that transaction is over
+ */
+export function isInside(runner: QueryRunner, parameters: object | undefined): boolean {
+  const mark = parameters && inside.get(parameters);
+  if (parameters === undefined || mark === undefined) return false;
+  inside.delete(parameters);
+  const isAnother = mark.transaction !== transactionNow(runner);
+  if (isAnother || isEnding(runner)) throw transactionIsOver();
+  return true;
+}
+
+/** An unmarked statement goes out on the runner, after all earlier ones. */
+export function sends(runner: QueryRunner, sql: string): void {
+  if (transactionEndIn(sql) !== undefined) {
+    void SessionWatch.begin(runner);
+    const ending = endingOf(runner);
+    ending.sent += 1;
+    ending.before = toldSoFar(runner);
+  } else if (BEGINS.test(sql)) forgetEnd(runner);
+}
+
+/**
+ * A statement is answered.
+ * @param isRefused true: an end that Postgres refuses rolls back, so it is an end too. The error
+ *   arrives before the session's new state.
+ * @returns the command in it that ends a transaction
+ */
+export function isAnswered(
+  runner: QueryRunner,
+  sql: string,
+  isRefused: boolean,
+): string | undefined {
+  const watch = SessionWatch.of(runner);
+  const isOver = watch?.isOpen === false;
+  if (!isOver && !endings.has(runner)) return undefined;
+  const ending = endingOf(runner);
+  const command = ending.sent > 0 ? transactionEndIn(sql) : undefined;
+  const isEnd = command !== undefined;
+  if (isEnd) {
+    ending.sent -= 1;
+    if (!isRefused && watch && isChained(watch, ending.before)) watch.rolledBackAndChained();
+  }
+  ending.isOver =
+    (isOver || (isEnd && isRefused)) && runner.isTransactionActive && depthOf(runner) > 0;
+  return command;
+}
+
+function toldSoFar(runner: QueryRunner): Ending['before'] {
+  const watch = SessionWatch.of(runner);
+  return watch && { transactions: watch.transactions, rollbacks: watch.rollbacks };
+}
+
+/** An end was sent, a rollback was answered, and a transaction is open: it is the next one. */
+const isChained = (watch: SessionWatch, before: Ending['before']): boolean =>
+  watch.isOpen === true &&
+  watch.transactions === before?.transactions &&
+  watch.rollbacks !== before.rollbacks;
+
+/** TypeORM is about to roll back: a statement that joins now would be undone at once. */
+export function willRollBack(runner: QueryRunner): void {
+  endingOf(runner).sent += 1;
+}
+
+/** The ended transaction no longer matters: TypeORM knows of its end, or the next one begins. */
+export const forgetEnd = (runner: QueryRunner): void => void endings.delete(runner);
+
+/** TypeORM's nesting depth: 1 for the transaction, one more for each savepoint. */
+export function depthOf(runner: QueryRunner): number {
+  const depth: unknown = Reflect.get(runner, 'transactionDepth');
+  return typeof depth === 'number' ? depth : 1;
+}
+
+function endingOf(runner: QueryRunner): Ending {
+  const known = endings.get(runner);
+  if (known !== undefined) return known;
+  const ending: Ending = { sent: 0, isOver: false, before: undefined };
+  endings.set(runner, ending);
+  return ending;
 }

@@ -1,6 +1,7 @@
 import type { PoolClient, QueryResult } from 'pg';
 import type { QueryRunner } from 'typeorm';
 import { DelayInvalidError, DelayTransactionOverError } from '../api/errors.js';
+import { depthOf } from './commit-hooks.js';
 import { EngineSide } from './handler-context.js';
 import {
   clientSending,
@@ -10,7 +11,6 @@ import {
   rethrow,
   wasEnded,
 } from './handlers-client.js';
-import { depthOf } from './transaction-end.js';
 
 const COMMIT = 'COMMIT';
 

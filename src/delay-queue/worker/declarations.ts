@@ -2,7 +2,7 @@ import type { DelayEvents } from '../api/events.js';
 import type { ResolvedOptions } from '../config/options.js';
 import { explained } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
-import type { Declaration } from '../handlers/decorators.js';
+import type { Declaration } from '../handlers/handler.registry.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
 import { RecurrenceStore } from '../store/recurrence.store.js';

@@ -4,7 +4,7 @@ const CANCEL = 'store/sql/delays.sql.ts';
 const RESCHEDULE = 'store/sql/delays.sql.ts';
 const TAKEN = 'store/sql/schedule.sql.ts';
 const CANCELS = 'client/cancels.ts';
-const OUTSIDE = 'transactions/transactions.ts';
+const OUTSIDE = 'transactions/outside-transactions.ts';
 
 const CLIENT = 'test/chaos/load/client.ts';
 

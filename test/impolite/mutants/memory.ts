@@ -40,7 +40,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     patches: [
       KEEPS_WHAT_WAS_UNDONE,
       patch(
-        'client/bulk-writes.ts',
+        'client/writes.ts',
         'if (certain) this.heard.disarm(id);',
         'if (certain || true) this.heard.disarm(id);',
       ),

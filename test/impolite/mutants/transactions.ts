@@ -57,7 +57,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: BEHIND_THE_END,
     patches: [
       patch(
-        'transactions/transaction-end.ts',
+        'transactions/commit-hooks.ts',
         `  return ending !== undefined && (ending.sent > 0 || ending.isOver);
 `,
         `  return ending !== undefined && ending.isOver;

@@ -6,12 +6,10 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { SessionWatch } from '../../../src/delay-queue/database/session-watch.js';
 import {
   AfterCommit,
-  TransactionEnds,
-} from '../../../src/delay-queue/transactions/commit-hooks.js';
-import {
   belongsInside,
+  TransactionEnds,
   transactionNow,
-} from '../../../src/delay-queue/transactions/transaction-end.js';
+} from '../../../src/delay-queue/transactions/commit-hooks.js';
 
 /** A runner of TypeORM on a session, and what TypeORM tells its subscribers. */
 class FakeRunner {

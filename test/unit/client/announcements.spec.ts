@@ -1,22 +1,21 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { Announcements } from '../../../src/delay-queue/client/bulk-writes.js';
+import { Announcements } from '../../../src/delay-queue/client/writes.js';
 import type { Committed } from '../../../src/delay-queue/transactions/commit-hooks.js';
 
 /** What waits for the commit. */
 let waiting: Committed[];
 let heard: unknown[][];
-let isTraced: boolean;
 let announcements: Announcements;
 
 const TARGET = { name: 'a', key: 'k', group: 'g' };
 
-beforeEach(() => {
-  [waiting, heard, isTraced] = [[], [], false];
-  const tells =
-    (what: string) =>
-    (...given: unknown[]): void =>
-      void heard.push([what, ...given]);
-  announcements = new Announcements(
+const tells =
+  (what: string) =>
+  (...given: unknown[]): void =>
+    void heard.push([what, ...given]);
+
+const announcing = (isOn: boolean): Announcements =>
+  new Announcements(
     {
       onCommit: (_: unknown, committed: Committed) => waiting.push(committed),
     } as never,
@@ -26,14 +25,12 @@ beforeEach(() => {
       pausesChanged: tells('pauses'),
       rerunAsked: tells('rerun'),
     },
-    {
-      get isOn() {
-        return isTraced;
-      },
-      follows: (name) => name === 'a',
-      committed: tells('traced'),
-    },
+    { isOn, follows: (name) => name === 'a', committed: tells('traced') },
   );
+
+beforeEach(() => {
+  [waiting, heard] = [[], []];
+  announcements = announcing(false);
 });
 
 /** @returns what the engine, and the trace, have heard of it */
@@ -81,7 +78,7 @@ it('that a key is to run once more is told at once', () => {
 });
 
 it('a trace hears of what it follows, and of nothing else', () => {
-  isTraced = true;
+  announcements = announcing(true);
   announcements.cancelled(undefined, { name: 'b', key: null }, 2);
   announcements.cancelled(undefined, TARGET, 1);
   expect(commit(true)).toEqual([

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  answerOf,
   infoOf,
   listedOf,
   pauseOf,
   recordOf,
   statsOf,
 } from '../../../src/delay-queue/client/results.js';
+import { answerOf } from '../../../src/delay-queue/client/writes.js';
 import { DelayCodecError } from '../../../src/delay-queue/api/errors.js';
 import type { Payloads } from '../../../src/delay-queue/config/payloads.js';
 import type {

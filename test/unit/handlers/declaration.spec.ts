@@ -1,5 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Declaration, declarationOf } from '../../../src/delay-queue/handlers/decorators.js';
+import {
+  type Declaration,
+  declarationOf,
+} from '../../../src/delay-queue/handlers/handler.registry.js';
 import { Payloads } from '../../../src/delay-queue/config/payloads.js';
 import { firstMsOf } from '../../../src/delay-queue/recurrence/recurrence.js';
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { SelfReschedules } from '../../../src/delay-queue/client/self-reschedule.js';
+import { SelfReschedules } from '../../../src/delay-queue/client/writes.js';
 import type { MoveTo } from '../../../src/delay-queue/config/durations.js';
 import type { Placed } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import type { ActingAttempt } from '../../../src/delay-queue/transactions/handler-context.js';
