@@ -21,7 +21,9 @@ interface StatusAnswer {
 }
 
 /**
- * Whether the transaction with that `pg_current_xact_id()` was committed; undefined if not over.
+ * Whether the transaction with that `pg_current_xact_id()` was committed; undefined if not over. One
+ * that Postgres has forgotten counts as not committed: what is written next is fenced, so at worst an
+ * attempt that was committed is reported as lost.
  */
 export async function wasCommitted(
   runner: Runner,
