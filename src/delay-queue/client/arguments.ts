@@ -23,7 +23,8 @@ import {
 import type { Payloads } from '../config/payloads.js';
 import type { Pausable } from '../store/limit.store.js';
 import { keyText, type NewDelay } from '../store/rows/delay-rows.js';
-import type { EndedPosition, Page, TopGroups } from '../store/selection.store.js';
+import type { Page, TopGroups } from '../store/selection.store.js';
+import type { EndedPosition } from '../store/sql/history.sql.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 
 /** Most items in one call. More of them belong in several transactions. */

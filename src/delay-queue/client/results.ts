@@ -18,12 +18,21 @@ import { quoted } from '../api/error-text.js';
 import type { DelayPause, DelayStats } from '../api/selection.js';
 import type { Payloads } from '../config/payloads.js';
 import { isUntranslatable } from '../database/driver-errors.js';
-import type { PauseRow } from '../store/limit.store.js';
-import type { FoundRow, HistoryRow, ListedRow, NewDelay } from '../store/rows/delay-rows.js';
-import type { NameStatsRow, NodeStatsRow } from '../store/rows/answers.js';
+import { type Extras, extrasOf } from '../store/rows/columns.js';
+import type { NewDelay } from '../store/rows/delay-rows.js';
+import type { FoundRow, ListedRow } from '../store/sql/delays.sql.js';
+import type { EndedRow } from '../store/sql/history.sql.js';
+import type { PauseRow } from '../store/sql/nodes.sql.js';
+import type { NameStatsRow, NodeStatsRow } from '../store/sql/stats.sql.js';
 
 /** Most lines of one `history`. */
 export const HISTORY_MAX = 100;
+
+/** What a call has set beside the payload. */
+export const givenExtras = ({ group, headers }: Extras) => ({
+  group,
+  headers: (objectOf(headers) ?? {}) as DelayHeaders,
+});
 
 export const infoOf = <N extends DelayName>(
   name: N,
@@ -33,8 +42,7 @@ export const infoOf = <N extends DelayName>(
   id: row.id,
   name,
   key: row.key,
-  group: row.group,
-  headers: headersOf(row.headers),
+  ...givenExtras(row),
   payload: payload as PayloadOf<N>,
   state: row.state,
   dueAt: new Date(row.due_ms),
@@ -83,8 +91,6 @@ function objectOf(text: string | null): object | null {
   const value: unknown = text === null ? null : JSON.parse(text);
   return typeof value === 'object' && !Array.isArray(value) ? value : null;
 }
-
-const headersOf = (text: string | null): DelayHeaders => (objectOf(text) ?? {}) as DelayHeaders;
 
 /** Drops the fields that only the engine uses. */
 function repeatOf(text: string | null): DelayRepeat | null {
@@ -140,12 +146,11 @@ function movesOf(text: string | null): DelayMove[] {
   }));
 }
 
-export const recordOf = (row: HistoryRow): DelayRecord => ({
+export const recordOf = (row: EndedRow): DelayRecord => ({
   id: row.id,
   name: row.name,
   key: row.key,
-  group: row.group,
-  headers: headersOf(row.headers),
+  ...givenExtras(row),
   state: row.state,
   dueAt: new Date(row.due_ms),
   createdAt: new Date(row.created_ms),
@@ -224,11 +229,10 @@ export async function translatable<Result>(
 export const withField = (error: unknown, fields: () => Fields): unknown =>
   isUntranslatable(error) ? refusalOf(error as Error, fields()) : error;
 
-export const fieldsOf = ({ key, group, headers, payload }: NewDelay): Fields => ({
-  key,
-  group,
-  headers,
-  payload,
+export const fieldsOf = (delay: NewDelay): Fields => ({
+  key: delay.key,
+  ...extrasOf(delay),
+  payload: delay.payload,
 });
 
 /** The fields of a list, each with its index. */

@@ -22,8 +22,8 @@ import type { Payloads } from '../config/payloads.js';
 import type { Runner } from '../database/runner.js';
 import type { Installation } from '../database/tables.js';
 import type { Changed, ManyVerb, TargetList } from '../store/many.store.js';
-import type { FoundRow, ListedRow } from '../store/rows/delay-rows.js';
 import { type Page, SelectionStore, type TopGroups } from '../store/selection.store.js';
+import type { FoundRow, ListedRow } from '../store/sql/delays.sql.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { StatementSize } from '../store/statement-size.js';
@@ -147,13 +147,13 @@ export class Matching {
     { limit, position }: StoryPage,
   ): Promise<HistoryPage> {
     const behind = position.among === 'ended' ? position.behind : undefined;
-    const { rows, places } = await this.#selection.ended(runner, filter, {
+    const { rows, positions } = await this.#selection.ended(runner, filter, {
       behind,
       limit: limit + 1,
     });
     return {
       history: rows.slice(0, limit).map(recordOf),
-      next: rows.length > limit ? nextOf({ among: 'ended', behind: places[limit - 1] }) : null,
+      next: rows.length > limit ? nextOf({ among: 'ended', behind: positions[limit - 1] }) : null,
     };
   }
 

@@ -9,8 +9,6 @@ import {
   claimedOf,
   type OnDeadAnswer,
   onDeadRowOf,
-  type ExhaustedAnswer,
-  exhaustedOf,
   type FenceAnswer,
   fencedOf,
   type IdAnswer,
@@ -31,7 +29,6 @@ import {
   type ClaimRequest,
   type Completion,
   type OnDeadRow,
-  type ExhaustedRow,
   type FenceRow,
   LastClaim,
   type LookedRow,
@@ -42,6 +39,7 @@ import {
   type Retry,
   type Unread,
 } from './rows/attempt-rows.js';
+import { type Answer, reader, type RowOf } from './rows/columns.js';
 import {
   type Fence,
   fencesOf,
@@ -55,6 +53,8 @@ import {
   askAbortsSql,
   completeOneSql,
   completeSql,
+  EXHAUSTED,
+  type ExhaustedRow,
   exhaustedSql,
   fenceOneSql,
   fenceSql,
@@ -62,11 +62,15 @@ import {
   passOnSql,
   renewSql,
   retrySql,
+  SET_ASIDE,
   setAsideSql,
   takeAbortsSql,
 } from './sql/attempts.sql.js';
 import { claimExhaustedSql, claimSql } from './sql/claim.sql.js';
 import { NO_LINE, recurSql } from './sql/recurrences.sql.js';
+
+const exhaustedOf = reader(EXHAUSTED);
+const setAsideOf = reader(SET_ASIDE);
 
 type FencedAnswer = AsText<'id' | 'epoch'>;
 type AskedAnswer = FencedAnswer & AsText<'leased_by'>;
@@ -274,7 +278,7 @@ export class AttemptStore {
   }
 
   async deadLetter(requests: readonly LastClaim[], error: string): Promise<ExhaustedRow[]> {
-    const rows = await this.runner.query<ExhaustedAnswer>(this.#sql.deadLetter, [
+    const rows = await this.runner.query<Answer>(this.#sql.deadLetter, [
       ...fencesOf(requests),
       numbers(requests.map((request) => request.maxAttempts)),
       error,
@@ -283,9 +287,8 @@ export class AttemptStore {
   }
 
   /** Makes dead letters of unreadable rows: of these ids, and of ids too large for JavaScript. */
-  async setAside(ids: readonly number[]): Promise<(Omit<ExhaustedRow, 'id'> & { id: string })[]> {
-    const rows = await this.runner.query<ExhaustedAnswer>(this.#sql.setAside, [numbers(ids)]);
-    return rows.map((row) => ({ ...row, attempts: Number(row.attempts) }));
+  async setAside(ids: readonly number[]): Promise<RowOf<typeof SET_ASIDE>[]> {
+    return (await this.runner.query<Answer>(this.#sql.setAside, [numbers(ids)])).map(setAsideOf);
   }
 
   /** Renews leases. @returns the ids whose lease now ends in `leaseMs` */

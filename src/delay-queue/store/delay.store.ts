@@ -6,16 +6,9 @@ import { given, type Runner } from '../database/runner.js';
 import { type Installation, type Tables, tablesOf } from '../database/tables.js';
 import { KeyLook, orHeld, untilStable } from './selection.store.js';
 import { RerunStore } from './many.store.js';
+import type { AsText } from './rows/answers.js';
+import { type Answer, EXTRA_NAMES, reader } from './rows/columns.js';
 import {
-  type AsText,
-  type FindAnswer,
-  foundOf,
-  type HistoryAnswer,
-  historyOf,
-} from './rows/answers.js';
-import {
-  type FoundRow,
-  type HistoryRow,
   type NewDelay,
   NO_INSTANT,
   NO_MS,
@@ -27,6 +20,8 @@ import {
 import {
   cancelSql,
   cancelWaitingSql,
+  found,
+  type FoundRow,
   findSql,
   moveOnSql,
   rescheduleSql,
@@ -34,7 +29,7 @@ import {
 } from './sql/delays.sql.js';
 import { HELD_MAX_MS, type LockWait } from './sql/fragments/clock.js';
 import { Targets } from './sql/fragments/filter.js';
-import { historySql } from './sql/history.sql.js';
+import { ENDED, type EndedRow, historySql } from './sql/history.sql.js';
 import { nowSql } from './sql/recurrences.sql.js';
 import {
   scheduleAllNewSql,
@@ -158,9 +153,10 @@ class ScheduleWriter {
     if (runner.transaction !== 'callers' || saysOf([newDelay]) !== 'when') {
       return (await insert(runner, this.#insertFor(runner), [newDelay]))[0];
     }
-    const { name, key, payload, to, maxAttempts, group, headers } = newDelay;
+    const { name, key, payload, to, maxAttempts } = newDelay;
     const { afterMs, at } = columnsOf(to);
-    const parameters = [name, key, payload, afterMs, at, maxAttempts, group, headers];
+    const extras = EXTRA_NAMES.map((extra) => newDelay[extra]);
+    const parameters = [name, key, payload, afterMs, at, maxAttempts, ...extras];
     const [row] = await runner.query<InsertedRow>(this.#sql.one, parameters);
     return row && scheduled(row);
   }
@@ -174,12 +170,14 @@ class ScheduleWriter {
   }
 }
 
+const endedOf = reader(ENDED);
+
 /** A change of an attempt's own row; null leaves a column as it is. */
 export interface OwnChange<Verdict extends string> {
   verdict: Verdict;
   payload: string | null;
   maxAttempts: number | null;
-  /** Group, headers and repeat as JSON text. */
+  /** As of `extrasText`. */
   extras: string | null;
 }
 
@@ -192,6 +190,7 @@ export class DelayStore {
   readonly #sql;
   readonly #writer: ScheduleWriter;
   readonly #reruns: RerunStore;
+  readonly #foundOf: (answer: Answer) => FoundRow;
 
   constructor(
     of: string | Installation,
@@ -202,6 +201,7 @@ export class DelayStore {
     const tables = tablesOf(of);
     this.#writer = new ScheduleWriter(tables, kept, heldMaxMs);
     this.#reruns = new RerunStore(of, kept);
+    this.#foundOf = reader(found(tables));
     this.#sql = {
       placeAll: withColumns((columns) => scheduleAllNewSql(tables, columns)),
       placeKeyless: withColumns((columns) => scheduleKeylessSql(tables, columns)),
@@ -358,13 +358,13 @@ export class DelayStore {
   }
 
   async find(runner: Runner, name: string, key: string): Promise<FoundRow | undefined> {
-    const [row] = await runner.query<FindAnswer>(this.#sql.find, [name, key]);
-    return row && foundOf(row);
+    const [row] = await runner.query<Answer>(this.#sql.find, [name, key]);
+    return row && this.#foundOf(row);
   }
 
-  async history(runner: Runner, name: string, key: string, limit: number): Promise<HistoryRow[]> {
-    const rows = await runner.query<HistoryAnswer>(this.#sql.history, [name, key, limit]);
-    return rows.map(historyOf);
+  async history(runner: Runner, name: string, key: string, limit: number): Promise<EndedRow[]> {
+    const rows = await runner.query<Answer>(this.#sql.history, [name, key, limit]);
+    return rows.map(endedOf);
   }
 
   #untilStable(statement: KeyLook, runner: Runner, parameters: unknown[]): Promise<PlacedRow> {

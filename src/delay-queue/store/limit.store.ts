@@ -3,17 +3,18 @@ import type { DueTime } from '../config/durations.js';
 import type { Runner, Transactor } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import { orHeld } from './selection.store.js';
-import { type AsText, type ClaimAnswer, claimedOf, instantOf } from './rows/answers.js';
+import { type ClaimAnswer, claimedOf } from './rows/answers.js';
 import {
   type ClaimedRow,
   type ClaimRequest,
   NO_LOCK,
   type ProcessLock,
 } from './rows/attempt-rows.js';
+import { type Answer, reader } from './rows/columns.js';
 import { flags, numbers, texts } from './rows/delay-rows.js';
 import { claimLimitedSql, lockQuotasSql } from './sql/claim.sql.js';
 import { HELD_MAX_MS } from './sql/fragments/clock.js';
-import { pauseSql, pausesSql, resumeSql } from './sql/nodes.sql.js';
+import { PAUSE, type PauseRow, pauseSql, pausesSql, resumeSql } from './sql/nodes.sql.js';
 import { columnsOf } from './write-answers.js';
 
 /** How much may begin; 0 means no limit. */
@@ -107,23 +108,7 @@ export interface Pausable {
   group: string | null;
 }
 
-/** A pause in effect; instants in milliseconds since 1970. */
-export interface PauseRow extends Pausable {
-  reason: string | null;
-  pausedMs: number;
-  /** Null: no end. */
-  untilMs: number | null;
-}
-
-type PauseAnswer = AsText<'name' | 'paused_ms', 'group_id' | 'reason' | 'until_ms'>;
-
-const rowOf = (row: PauseAnswer): PauseRow => ({
-  name: row.name,
-  group: row.group_id,
-  reason: row.reason,
-  pausedMs: instantOf(row.paused_ms),
-  untilMs: instantOf(row.until_ms),
-});
+const pauseOf = reader(PAUSE);
 
 const keyOf = ({ name, group }: Pausable): [string, string] => [name, group ?? ''];
 
@@ -158,7 +143,7 @@ export class PauseStore {
   }
 
   async list(runner: Runner): Promise<PauseRow[]> {
-    return (await runner.query<PauseAnswer>(this.#sql.list, [])).map(rowOf);
+    return (await runner.query<Answer>(this.#sql.list, [])).map(pauseOf);
   }
 }
 
@@ -168,7 +153,7 @@ async function changed(
   parameters: unknown[],
 ): Promise<PauseRow | undefined> {
   const [row] = await orHeld(runner, HELD_MAX_MS, () =>
-    runner.query<PauseAnswer>(sql[runner.transaction ?? 'ours'], parameters),
+    runner.query<Answer>(sql[runner.transaction ?? 'ours'], parameters),
   );
-  return row && rowOf(row);
+  return row && pauseOf(row);
 }

@@ -4,7 +4,8 @@ import { given, type Runner } from '../database/runner.js';
 import { type Installation, type Tables, tablesOf } from '../database/tables.js';
 import type { NameAndKey } from './batch.store.js';
 import { orHeld, untilStable } from './selection.store.js';
-import { type AsText, numberOf } from './rows/answers.js';
+import type { AsText } from './rows/answers.js';
+import { numberOf } from './rows/columns.js';
 import {
   keyText,
   type NewDelay,

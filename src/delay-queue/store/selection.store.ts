@@ -5,27 +5,9 @@ import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, type Tables, tablesOf } from '../database/tables.js';
 import { type Growth, pauseMs } from '../tasks/recurring-task.js';
-import {
-  type CountAnswer,
-  type EndedAnswer,
-  type GroupStatsAnswer,
-  groupStatsOf,
-  type GroupStatsRow,
-  historyOf,
-  type IdAnswer,
-  idOf,
-  type ListAnswer,
-  listedOf,
-  type NameStatsAnswer,
-  nameStatsOf,
-  type NameStatsRow,
-  type NodeStatsAnswer,
-  nodeStatsOf,
-  type NodeStatsRow,
-  numberOf,
-} from './rows/answers.js';
-import type { HistoryRow, ListedRow } from './rows/delay-rows.js';
-import { countSql, idsSql, listSql } from './sql/delays.sql.js';
+import { type CountAnswer, type IdAnswer, idOf } from './rows/answers.js';
+import { type Answer, numberOf, reader, type RowOf } from './rows/columns.js';
+import { countSql, idsSql, listed, type ListedRow, listSql } from './sql/delays.sql.js';
 import type { LockWait } from './sql/fragments/clock.js';
 import {
   anyNameOf,
@@ -35,8 +17,17 @@ import {
   matchingEnded,
   type RowFilter,
 } from './sql/fragments/filter.js';
-import { endedSql } from './sql/history.sql.js';
-import { groupStatsSql, nameStatsSql, nodeStatsSql } from './sql/stats.sql.js';
+import { ENDED, type EndedPosition, type EndedRow, endedSql, POSITION } from './sql/history.sql.js';
+import {
+  groupStatsSql,
+  type NameStatsRow,
+  nameStatsSql,
+  type NodeStatsRow,
+  nodeStatsSql,
+  OF_GROUP,
+  OF_NAME,
+  ofNode,
+} from './sql/stats.sql.js';
 import type { PlacedRow } from './write-answers.js';
 
 type LimitedWait = Exclude<LockWait, 'waits'>;
@@ -87,10 +78,10 @@ const PAUSE: Growth = { firstMs: 2, factor: 2, lastMs: 50, jitter: 0.5 };
  * argument is the number of the look, from 1
  * @throws DelayUnstableError when there is no answer within `heldMaxMs`
  */
-export async function untilStable<Answer>(
-  look: (looks: number) => Promise<Answer | undefined>,
+export async function untilStable<Result>(
+  look: (looks: number) => Promise<Result | undefined>,
   heldMaxMs: number,
-): Promise<Answer> {
+): Promise<Result> {
   const giveUpAtMs = performance.now() + heldMaxMs;
   for (let looks = 1; ; looks += 1) {
     const answer = await look(looks);
@@ -124,13 +115,6 @@ export interface Page {
   limit: number;
 }
 
-/** The position of a history row: its end in microseconds since 1970, and its delay. */
-export interface EndedPosition {
-  endedUs: number;
-  id: number;
-  epoch: number;
-}
-
 /** The groups with the highest value of `by`. */
 export interface TopGroups {
   by: GroupOrder;
@@ -148,13 +132,13 @@ export class SelectionStore {
   /** @param aliveMs how long a silent node still counts as alive */
   async list(runner: Runner, filter: RowFilter, page: Page, aliveMs: number): Promise<ListedRow[]> {
     const { sql, parameters } = this.#where(filter, 4);
-    const rows = await runner.query<ListAnswer>(listSql(this.#tables, sql), [
+    const rows = await runner.query<Answer>(listSql(this.#tables, sql), [
       page.behindId,
       page.limit,
       aliveMs,
       ...parameters,
     ]);
-    return rows.map(listedOf);
+    return rows.map(reader(listed(this.#tables)));
   }
 
   async ids(runner: Runner, filter: RowFilter, page: Page): Promise<number[]> {
@@ -178,48 +162,41 @@ export class SelectionStore {
     runner: Runner,
     filter: EndedFilter,
     { behind, limit }: { behind: EndedPosition | undefined; limit: number },
-  ): Promise<{ rows: HistoryRow[]; places: EndedPosition[] }> {
+  ): Promise<{ rows: EndedRow[]; positions: EndedPosition[] }> {
     const { sql, parameters } = this.#ofAnyName('history', filter, matchingEnded(filter, 5));
     const from =
       behind === undefined
         ? ['infinity', 0, 0]
         : [instantOfUs(behind.endedUs), behind.id, behind.epoch];
-    const answers = await runner.query<EndedAnswer>(endedSql(this.#tables, sql), [
+    const answers = await runner.query<Answer>(endedSql(this.#tables, sql), [
       ...from,
       limit,
       ...parameters,
     ]);
-    return {
-      rows: answers.map(historyOf),
-      places: answers.map(({ ended_us: endedUs, id, epoch }) => ({
-        endedUs: Number(endedUs),
-        id: Number(id),
-        epoch: Number(epoch),
-      })),
-    };
+    return { rows: answers.map(reader(ENDED)), positions: answers.map(reader(POSITION)) };
   }
 
   async nameStats(runner: Runner, aliveMs: number): Promise<NameStatsRow[]> {
-    const rows = await runner.query<NameStatsAnswer>(nameStatsSql(this.#tables), [aliveMs]);
-    return rows.map(nameStatsOf);
+    const rows = await runner.query<Answer>(nameStatsSql(this.#tables), [aliveMs]);
+    return rows.map(reader(OF_NAME));
   }
 
   async groupStats(
     runner: Runner,
     filter: RowFilter,
     { by, limit }: TopGroups,
-  ): Promise<GroupStatsRow[]> {
+  ): Promise<RowOf<typeof OF_GROUP>[]> {
     const { sql, parameters } = this.#where(filter, 2);
-    const rows = await runner.query<GroupStatsAnswer>(groupStatsSql(this.#tables, sql, by), [
+    const rows = await runner.query<Answer>(groupStatsSql(this.#tables, sql, by), [
       limit,
       ...parameters,
     ]);
-    return rows.map(groupStatsOf);
+    return rows.map(reader(OF_GROUP));
   }
 
   async nodeStats(runner: Runner, aliveMs: number): Promise<NodeStatsRow[]> {
-    const rows = await runner.query<NodeStatsAnswer>(nodeStatsSql(this.#tables), [aliveMs]);
-    return rows.map(nodeStatsOf);
+    const rows = await runner.query<Answer>(nodeStatsSql(this.#tables), [aliveMs]);
+    return rows.map(reader(ofNode(this.#tables)));
   }
 
   #where(filter: RowFilter, first: number): { sql: string; parameters: string[] } {

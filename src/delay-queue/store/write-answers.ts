@@ -1,7 +1,7 @@
 import { DelayConflictError, type DelayError, DelayInvalidError } from '../api/errors.js';
 import type { MoveTo } from '../config/durations.js';
 import type { Runner } from '../database/runner.js';
-import { type AsText, instantOf, msOfUs, numberOf } from './rows/answers.js';
+import { type AsText, msOfUs } from './rows/answers.js';
 import {
   keyText,
   type NewDelay,
@@ -12,6 +12,7 @@ import {
   type Placed,
   texts,
 } from './rows/delay-rows.js';
+import { EXTRA_NAMES, type Extras, EXTRAS, instantOf, numberOf } from './rows/columns.js';
 import type { Columns, Says } from './sql/schedule.sql.js';
 
 /** The three input columns for the due time; exactly one of them is set. */
@@ -41,20 +42,20 @@ export function newDelayColumns(newDelays: readonly NewDelay[]): string[] {
 }
 
 /** What few delays have, as JSON text that the statement parses. */
-export const extrasText = ({
-  group,
-  headers,
-  maxWaitMs = null,
-  repeat = null,
-}: Pick<NewDelay, 'group' | 'headers' | 'maxWaitMs' | 'repeat'>): string =>
-  `{${[
-    ...(group === null ? [] : [`"group":${JSON.stringify(group)}`]),
-    ...(headers === null ? [] : [`"headers":${headers}`]),
-    ...(maxWaitMs === null ? [] : [`"maxWait":${maxWaitMs}`]),
-    ...(repeat === null
-      ? []
-      : [`"repeat":${JSON.stringify(repeat.how)},"first":${repeat.hasFirst}`]),
-  ].join()}}`;
+export function extrasText(newDelay: Extras & Pick<NewDelay, 'maxWaitMs' | 'repeat'>): string {
+  const { maxWaitMs = null, repeat = null } = newDelay;
+  const fields: string[] = [];
+  for (const extra of EXTRA_NAMES) {
+    const value = newDelay[extra];
+    if (value === null) continue;
+    fields.push(`"${extra}":${EXTRAS[extra].type === 'text' ? JSON.stringify(value) : value}`);
+  }
+  if (maxWaitMs !== null) fields.push(`"maxWait":${maxWaitMs}`);
+  if (repeat !== null) {
+    fields.push(`"repeat":${JSON.stringify(repeat.how)},"first":${repeat.hasFirst}`);
+  }
+  return `{${fields.join()}}`;
+}
 
 /** An insert statement, in its forms. */
 export type InsertSql = Readonly<Record<Columns, string>>;
@@ -92,10 +93,12 @@ function queryFor<Row>(
   return runner.query<Row>(sql[columns], [...parameters, texts(newDelays.map(extrasText))]);
 }
 
+const hasExtras = (newDelay: NewDelay): boolean =>
+  EXTRA_NAMES.some((extra) => newDelay[extra] !== null);
+
 function columnsFor(newDelays: readonly NewDelay[]): Columns {
   if (saysOf(newDelays) === 'how it recurs') return 'recurring';
-  const isUsual = newDelays.every(({ group, headers }) => group === null && headers === null);
-  return isUsual ? 'usual' : 'all';
+  return newDelays.some(hasExtras) ? 'all' : 'usual';
 }
 
 /** The error for a delay that was not written because its key was taken. */

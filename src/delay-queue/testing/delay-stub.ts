@@ -14,7 +14,7 @@ import { DelayEvents } from '../api/events.js';
 import { type NameAndKey, nameAndKeyOf, type Target, targetsOf } from '../client/arguments.js';
 import type { Cancelling } from '../client/cancels.js';
 import type { Producer } from '../client/producer.js';
-import { infoOf } from '../client/results.js';
+import { givenExtras, infoOf } from '../client/results.js';
 import type { MoveTo } from '../config/durations.js';
 import { checkKnownOptions, shown } from '../config/known-options.js';
 import type { DelayQueueOptions } from '../config/options.js';
@@ -23,7 +23,9 @@ import { DelayAdmin } from '../delay.admin.js';
 import { DelayService } from '../delay.service.js';
 import { DelayWorker } from '../delay.worker.js';
 import { firstMsOf } from '../recurrence/recurrence.js';
-import { type FoundRow, inLockOrder, keyText, type NewDelay } from '../store/rows/delay-rows.js';
+import { extrasOf } from '../store/rows/columns.js';
+import { inLockOrder, keyText, type NewDelay } from '../store/rows/delay-rows.js';
+import type { FoundRow } from '../store/sql/delays.sql.js';
 import { WheelService } from '../timer-wheel/wheel.service.js';
 import type { Engine } from '../worker/engine.js';
 import { DelayTestingError } from './delay-run.js';
@@ -250,8 +252,7 @@ const rowOf = (delay: NewDelay, id: string, createdMs: number, due: number): Fou
   id,
   name: delay.name,
   key: delay.key as string,
-  group: delay.group,
-  headers: delay.headers,
+  ...extrasOf(delay),
   payload: delay.payload,
   state: 'scheduled',
   due_ms: due,
@@ -457,8 +458,7 @@ const scheduledOf = (delay: NewDelay, manager: unknown): StubScheduled => ({
   at: delay.to.kind === 'at' ? new Date(delay.to.iso) : null,
   onConflict: delay.onConflict,
   maxAttempts: delay.maxAttempts,
-  group: delay.group,
-  headers: delay.headers === null ? {} : JSON.parse(delay.headers),
+  ...givenExtras(delay),
   manager,
   verdict: undefined,
 });

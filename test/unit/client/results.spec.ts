@@ -9,20 +9,17 @@ import {
 import { answerOf } from '../../../src/delay-queue/client/writes.js';
 import { DelayCodecError } from '../../../src/delay-queue/api/errors.js';
 import type { Payloads } from '../../../src/delay-queue/config/payloads.js';
-import type {
-  FoundRow,
-  HistoryRow,
-  ListedRow,
-  Placed,
-} from '../../../src/delay-queue/store/rows/delay-rows.js';
+import { NO_EXTRAS } from '../../../src/delay-queue/store/rows/columns.js';
+import type { Placed } from '../../../src/delay-queue/store/rows/delay-rows.js';
+import type { FoundRow, ListedRow } from '../../../src/delay-queue/store/sql/delays.sql.js';
+import type { EndedRow } from '../../../src/delay-queue/store/sql/history.sql.js';
 import '../../support/delay-payloads.js';
 
 const ROW: FoundRow = {
   id: '7',
   name: 'test.a',
   key: 'k',
-  group: null,
-  headers: null,
+  ...NO_EXTRAS,
   payload: '{}',
   state: 'scheduled',
   due_ms: 1_000,
@@ -163,7 +160,7 @@ it('what has ended is told as its line has it', () => {
     node: 'a',
     error: null,
   };
-  expect(recordOf(line as HistoryRow)).toMatchObject({
+  expect(recordOf(line as EndedRow)).toMatchObject({
     id: '7',
     name: 'test.a',
     headers: {},

@@ -1,22 +1,13 @@
-import type { EndState, LiveState } from '../../api/delay.js';
 import type {
   ClaimedRow,
-  ExhaustedRow,
   FenceRow,
   LookedRow,
   OnDeadRow,
   PassedRow,
   RetriedRow,
 } from './attempt-rows.js';
-import {
-  type FoundRow,
-  type HistoryRow,
-  type ListedRow,
-  type LoadedPage,
-  REFUSED,
-  type SweptPage,
-  type Wake,
-} from './delay-rows.js';
+import { numberOf } from './columns.js';
+import { type LoadedPage, REFUSED, type SweptPage, type Wake } from './delay-rows.js';
 
 /*
  * The answers of statements, and what the store makes of them; writes of a caller's delay are in
@@ -33,24 +24,6 @@ export type AsText<Column extends string, MayBeNull extends string = never> = Re
   string
 > &
   Record<MayBeNull, string | null>;
-
-/** Null stays null, and undefined (the statement lacks the column) stays undefined. */
-export function numberOf(text: string): number;
-export function numberOf(text: string | null): number | null;
-export function numberOf(text: string | null): number | null {
-  return typeof text === 'string' ? Number(text) : text;
-}
-
-/** The limit of a `Date`, at both ends. */
-const DATE_MS_MAX = 8.64e15;
-
-/** An instant for a caller; infinity and years beyond a `Date` become its last instant. */
-export function instantOf(text: string): number;
-export function instantOf(text: string | null): number | null;
-export function instantOf(text: string | null): number | null {
-  const ms = numberOf(text);
-  return typeof ms === 'number' ? Math.min(DATE_MS_MAX, Math.max(-DATE_MS_MAX, ms)) : ms;
-}
 
 const isTrue = (text: string): boolean => text === 'true';
 
@@ -137,14 +110,6 @@ export const passedOf = (row: PassedAnswer): PassedRow => ({
   passed: isTrue(row.passed),
 });
 
-export type ExhaustedAnswer = AsText<'id' | 'name' | 'attempts' | 'error', 'key'>;
-
-export const exhaustedOf = ({ id, attempts, ...row }: ExhaustedAnswer): ExhaustedRow => ({
-  ...row,
-  id: Number(id),
-  attempts: Number(attempts),
-});
-
 export type FenceAnswer = AsText<'pid' | 'began_us' | 'transaction' | 'isolation' | 'ids'>;
 
 export const fencedOf = (answer: FenceAnswer): FenceRow => ({
@@ -204,56 +169,6 @@ export const sweptOf = (row: SweepAnswer): SweptPage => ({
   ...pageOf(row),
 });
 
-export type FindAnswer = AsText<
-  'id' | 'name' | 'key' | 'payload' | 'state' | 'due_ms' | 'attempts' | 'created_ms',
-  | 'wake_ms'
-  | 'max_attempts'
-  | 'last_error'
-  | 'group_id'
-  | 'headers'
-  | 'repeat'
-  | 'attempt_log'
-  | 'move_log'
-  | 'rerun_ms'
->;
-
-export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
-  ...row,
-  group,
-  state: row.state as LiveState,
-  due_ms: instantOf(row.due_ms),
-  wake_ms: instantOf(row.wake_ms),
-  attempts: Number(row.attempts),
-  max_attempts: numberOf(row.max_attempts),
-  created_ms: instantOf(row.created_ms),
-  rerun_ms: instantOf(row.rerun_ms),
-});
-
-export type ListAnswer = FindAnswer & AsText<never, 'waits_for'>;
-
-export const listedOf = (row: ListAnswer): ListedRow => ({
-  ...foundOf(row),
-  waits_for: row.waits_for,
-});
-
-export type HistoryAnswer = AsText<
-  'id' | 'name' | 'state' | 'due_ms' | 'created_ms' | 'ended_ms' | 'attempts',
-  'key' | 'lateness_ms' | 'node' | 'error' | 'attempt_log' | 'group_id' | 'headers' | 'move_log'
->;
-
-export type EndedAnswer = HistoryAnswer & AsText<'epoch' | 'ended_us'>;
-
-export const historyOf = ({ group_id: group, ...row }: HistoryAnswer): HistoryRow => ({
-  ...row,
-  group,
-  state: row.state as EndState,
-  due_ms: instantOf(row.due_ms),
-  created_ms: instantOf(row.created_ms),
-  ended_ms: instantOf(row.ended_ms),
-  lateness_ms: numberOf(row.lateness_ms),
-  attempts: Number(row.attempts),
-});
-
 /** An occurrence that has ended; its delay goes on. */
 export interface Recurring {
   id: number;
@@ -305,83 +220,4 @@ export const wakeOfRecurred = ({ id, epoch, name, group, wake_ms: wakeMs }: Recu
   wakeMs,
   stalled: false,
   failed: false,
-});
-
-interface CountsRow {
-  scheduled: number;
-  running: number;
-  retrying: number;
-  dead: number;
-  overdue: number;
-  oldestOverdueMs: number | null;
-}
-
-export type NameStatsRow = CountsRow & {
-  name: string;
-  overduePaused: number;
-  overdueLimited: number;
-  late: number;
-  oldestLateMs: number | null;
-};
-
-export type GroupStatsRow = CountsRow & {
-  name: string;
-  group: string;
-  paused: boolean;
-  limited: boolean;
-};
-
-/** A live node; instants in milliseconds since 1970. */
-export interface NodeStatsRow {
-  id: string;
-  names: string[];
-  startedMs: number;
-  seenMs: number;
-  running: number;
-}
-
-type CountsAnswer = AsText<
-  'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue',
-  'oldest_overdue_ms'
->;
-
-const countsOf = (row: CountsAnswer): CountsRow => ({
-  scheduled: Number(row.scheduled),
-  running: Number(row.running),
-  retrying: Number(row.retrying),
-  dead: Number(row.dead),
-  overdue: Number(row.overdue),
-  oldestOverdueMs: numberOf(row.oldest_overdue_ms),
-});
-
-export type NameStatsAnswer = CountsAnswer &
-  AsText<'name' | 'paused' | 'limited' | 'late', 'oldest_late_ms'>;
-
-export const nameStatsOf = (row: NameStatsAnswer): NameStatsRow => ({
-  name: row.name,
-  ...countsOf(row),
-  overduePaused: Number(row.paused),
-  overdueLimited: Number(row.limited),
-  late: Number(row.late),
-  oldestLateMs: numberOf(row.oldest_late_ms),
-});
-
-export type GroupStatsAnswer = CountsAnswer & AsText<'name' | 'group_id' | 'paused' | 'limited'>;
-
-export const groupStatsOf = (row: GroupStatsAnswer): GroupStatsRow => ({
-  name: row.name,
-  group: row.group_id,
-  ...countsOf(row),
-  paused: row.paused === 'true',
-  limited: row.limited === 'true',
-});
-
-export type NodeStatsAnswer = AsText<'id' | 'names' | 'started_ms' | 'seen_ms' | 'running'>;
-
-export const nodeStatsOf = (row: NodeStatsAnswer): NodeStatsRow => ({
-  id: row.id,
-  names: JSON.parse(row.names) as string[],
-  startedMs: instantOf(row.started_ms),
-  seenMs: instantOf(row.seen_ms),
-  running: Number(row.running),
 });

@@ -30,7 +30,7 @@ export interface ClaimedRow {
   epoch: number;
   name: string;
   key: string | null;
-  /** Group, headers and repeat as JSON text; null: none of these. */
+  /** The extras and the repeat as JSON text; null: none of these. */
   extras: string | null;
   payload: string;
   due_ms: number;
@@ -72,15 +72,6 @@ export interface FenceRow {
   transaction: string;
   isReadCommitted: boolean;
   ids: number[];
-}
-
-/** A row without an attempt left. */
-export interface ExhaustedRow {
-  id: number;
-  name: string;
-  key: string | null;
-  attempts: number;
-  error: string;
 }
 
 /** An attempt that succeeded. */

@@ -1,29 +1,21 @@
-import type { EndState, LiveState, OnConflict } from '../../api/delay.js';
 import type { MoveTo } from '../../config/durations.js';
-import type { GivenRepeat } from '../../config/schedule-options.js';
+import type { ParsedSchedule } from '../../config/schedule-options.js';
+import type { Extra } from './columns.js';
 
 /*
  * What the store takes and returns for delays. Ids and epochs are numbers: 2^53 of them outlast any
  * queue. The answers of statements are in `answers.ts` and `../write-answers.ts`.
  */
 
-/** A delay to write; `payload` is checked JSON text. */
-export interface NewDelay {
+/** A delay to write. */
+export interface NewDelay
+  extends
+    Pick<ParsedSchedule, 'key' | 'maxAttempts' | 'onConflict' | Extra>,
+    Partial<Pick<ParsedSchedule, 'maxWaitMs' | 'repeat' | 'reruns'>> {
   name: string;
-  key: string | null;
+  /** Checked JSON text. */
   payload: string;
   to: MoveTo;
-  maxAttempts: number | null;
-  onConflict: OnConflict;
-  /** With `replace`: due this long after it was first scheduled, at the latest. */
-  maxWaitMs?: number | null;
-  group: string | null;
-  /** JSON text. */
-  headers: string | null;
-  /** If its key runs, it is stored until that run has ended. */
-  reruns?: boolean;
-  /** How it recurs; absent or null: once, or as before. */
-  repeat?: GivenRepeat | null;
 }
 
 /** An attempt that runs in this process and may reschedule itself. */
@@ -46,59 +38,6 @@ export interface Placed<Verdict extends string = string> {
   nowMs: number;
   /** A cancel removed the rerun of that key. */
   rerunCancelled?: true;
-}
-
-/** What `find` reads; instants in milliseconds since 1970, payload as JSON text. */
-export interface FoundRow {
-  id: string;
-  name: string;
-  key: string;
-  group: string | null;
-  headers: string | null;
-  payload: string;
-  state: LiveState;
-  due_ms: number;
-  wake_ms: number | null;
-  attempts: number;
-  max_attempts: number | null;
-  last_error: string | null;
-  created_ms: number;
-  /** JSON text. */
-  repeat: string | null;
-  /** JSON text; null: none are kept. */
-  attempt_log: string | null;
-  /** JSON text; null: it was never moved. */
-  move_log: string | null;
-  /** When its key is due once more, after this run. */
-  rerun_ms: number | null;
-}
-
-/** What `list` reads. */
-export interface ListedRow extends FoundRow {
-  /** JSON text; null: a dead letter. */
-  waits_for: string | null;
-}
-
-/** What `history` reads; instants in milliseconds since 1970. */
-export interface HistoryRow {
-  id: string;
-  name: string;
-  key: string | null;
-  group: string | null;
-  /** JSON text. */
-  headers: string | null;
-  state: EndState;
-  due_ms: number;
-  created_ms: number;
-  ended_ms: number;
-  lateness_ms: number | null;
-  attempts: number;
-  node: string | null;
-  error: string | null;
-  /** JSON text; null: none are kept. */
-  attempt_log: string | null;
-  /** JSON text; null: it was never moved. */
-  move_log: string | null;
 }
 
 /** Name and key as one text; no name has a space in it. */

@@ -8,6 +8,7 @@ import {
   wakeOf,
   wholeMs,
 } from '../../database/tables.js';
+import { asNumber, asText, logged, type RowOf, selected } from '../rows/columns.js';
 import { msOrNull } from '../rows/delay-rows.js';
 import { wrongWith } from '../tables/migrations.js';
 import { clock, expectFew, lives, nodesNow } from './fragments/clock.js';
@@ -15,7 +16,6 @@ import {
   deleteOldest,
   endedAttempt,
   intoHistory,
-  logged,
   movedTo,
   withoutLastAttempt,
 } from './history.sql.js';
@@ -111,7 +111,21 @@ exhausted AS (
   WHERE d.ctid = l.ctid
   RETURNING d.id, d.name, d.key, d.attempts, d.last_error
 )
-SELECT b.id::text AS id, b.name, b.key, b.attempts::text AS attempts, b.last_error AS error FROM exhausted b`;
+SELECT ${selected(EXHAUSTED)} FROM exhausted d`;
+
+/** A row without an attempt left. */
+export const EXHAUSTED = {
+  id: asNumber('d.id'),
+  name: asText('d.name'),
+  key: asText<string | null>('d.key'),
+  attempts: asNumber('d.attempts'),
+  error: asText('d.last_error'),
+};
+
+export type ExhaustedRow = RowOf<typeof EXHAUSTED>;
+
+/** A row that could not be read: its id may be too large for JavaScript. */
+export const SET_ASIDE = { ...EXHAUSTED, id: asText('d.id::text') };
 
 /**
  * First statement of a transactional call: locks the claimed rows until the transaction ends, in id
@@ -332,7 +346,7 @@ parked AS (
   WHERE d.ctid = o.ctid
   RETURNING d.id, d.name, d.key, d.attempts, d.last_error
 )
-SELECT p.id::text AS id, p.name, p.key, p.attempts::text AS attempts, p.last_error AS error FROM parked p`;
+SELECT ${selected(SET_ASIDE)} FROM parked d`;
 
 /**
  * Records that the attempts of these delays must abort. Parameters: ids[], and the calling node,

@@ -1,5 +1,6 @@
 import type { HistoryKept } from '../../api/delay.js';
 import { epochMs, plusMs, presentEpochUs, type Tables, wakeOf } from '../../database/tables.js';
+import { EXTRA_COLUMNS, EXTRA_NAMES, EXTRAS } from '../rows/columns.js';
 import { clock, expectFew, isOrphaned, STAYS_APART } from './fragments/clock.js';
 import { begunAttempt, lostAttempt } from './history.sql.js';
 import { fencedRow } from './fragments/filter.js';
@@ -12,7 +13,7 @@ const claimable = (tables: Tables, of: string): string =>
       AND NOT ${isPaused(tables)}`;
 
 /** Columns of the claimed row `d`; the statements add `max_attempts`. */
-const CLAIMED_COLUMNS = `d.id, d.epoch, d.name, d.key, d.group_id, d.headers, d.repeat, d.payload,
+const CLAIMED_COLUMNS = `d.id, d.epoch, d.name, d.key, ${EXTRA_COLUMNS.map((column) => `d.${column}`).join(', ')}, d.repeat, d.payload,
             d.due_at, d.created_at, d.attempts`;
 
 /** What a claim of `of` sets for the lease; with a fence, also the process's lock. */
@@ -26,8 +27,8 @@ const attemptBegins = (kept: HistoryKept): string =>
 
 const claimedAnswer = (claimed: string): string => `
        ${claimed}.id::text AS id, ${claimed}.epoch::text AS epoch, ${claimed}.name, ${claimed}.key,
-       CASE WHEN ${claimed}.group_id IS NOT NULL OR ${claimed}.headers IS NOT NULL OR ${claimed}.repeat IS NOT NULL
-            THEN pg_catalog.json_build_object('group', ${claimed}.group_id, 'headers', ${claimed}.headers,
+       CASE WHEN ${[...EXTRA_COLUMNS, 'repeat'].map((column) => `${claimed}.${column} IS NOT NULL`).join(' OR ')}
+            THEN pg_catalog.json_build_object(${EXTRA_NAMES.map((extra) => `'${extra}', ${claimed}.${EXTRAS[extra].column}`).join(', ')},
                                    'repeat', ${claimed}.repeat) END::text AS extras,
        ${claimed}.payload::text AS payload,
        ${presentEpochUs(`${claimed}.due_at`)}::text AS due_us,

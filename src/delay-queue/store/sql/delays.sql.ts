@@ -1,4 +1,4 @@
-import type { HistoryKept } from '../../api/delay.js';
+import type { HistoryKept, LiveState } from '../../api/delay.js';
 import {
   epochMs,
   extendedMs,
@@ -9,6 +9,20 @@ import {
   wholeEpochMs,
   wholeMs,
 } from '../../database/tables.js';
+import {
+  andLogged,
+  asInstant,
+  asJson,
+  asMs,
+  asNumber,
+  asText,
+  EXTRA_COLUMNS,
+  EXTRAS_AND_LOGS,
+  extrasFrom,
+  logged,
+  type RowOf,
+  selected,
+} from '../rows/columns.js';
 import { instantOrNull, msOrNull } from '../rows/delay-rows.js';
 import {
   besideInput,
@@ -29,7 +43,7 @@ import {
   stateAt,
   Targets,
 } from './fragments/filter.js';
-import { andLogged, endedAttempt, intoHistory, logged, movedTo } from './history.sql.js';
+import { endedAttempt, intoHistory, movedTo } from './history.sql.js';
 import { hasRerun } from './schedule.sql.js';
 import { fullLimits, waitsFor } from './stats.sql.js';
 
@@ -142,22 +156,44 @@ gone AS (
 })}
 SELECT id::text AS id, name, key, ${wholeEpochMs('due_at')}::text AS due_ms FROM gone`;
 
-/** All columns of delay `d`; needs the CTE `clock`. */
-const columnsOf = (
-  rerun: string,
-): string => `d.id::text AS id, d.name, d.key, d.group_id, d.headers::text AS headers, d.payload::text AS payload,
-       ${stateAt('clock.now')} AS state,
-       ${epochMs('d.due_at')}::text AS due_ms,
-       CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
-       d.attempts::text AS attempts, d.max_attempts::text AS max_attempts, d.last_error, d.repeat::text AS repeat,
-       d.attempt_log::text AS attempt_log, d.move_log::text AS move_log,
-       ${epochMs('d.created_at')}::text AS created_ms,
-       (SELECT ${epochMs('r.due_at')} FROM ${rerun} r WHERE r.name = d.name AND r.key = d.key)::text AS rerun_ms`;
+/** Delay `d`; needs the CTE `clock`. */
+export const found = ({ rerun }: Pick<Tables, 'rerun'>) => ({
+  id: asText('d.id::text'),
+  name: asText('d.name'),
+  key: asText('d.key'),
+  payload: asText('d.payload::text'),
+  state: asText<LiveState>(stateAt('clock.now')),
+  due_ms: asInstant('d.due_at'),
+  /** Null: a dead letter. */
+  wake_ms: asMs<number | null>(`CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END`),
+  attempts: asNumber('d.attempts'),
+  max_attempts: asNumber<number | null>('d.max_attempts'),
+  last_error: asText<string | null>('d.last_error'),
+  created_ms: asInstant('d.created_at'),
+  repeat: asJson('d.repeat'),
+  ...EXTRAS_AND_LOGS,
+  /** When its key is due once more, after this run. */
+  rerun_ms: asMs<number | null>(
+    `(SELECT ${epochMs('r.due_at')} FROM ${rerun} r WHERE r.name = d.name AND r.key = d.key)`,
+  ),
+});
+
+/** A live delay; instants in milliseconds since 1970, payload as JSON text. */
+export type FoundRow = RowOf<ReturnType<typeof found>>;
+
+/** The same, with what it waits for. */
+export const listed = (tables: Tables) => ({
+  ...found(tables),
+  /** Null: a dead letter. */
+  waits_for: asText<string | null>(waitsFor(tables)),
+});
+
+export type ListedRow = RowOf<ReturnType<typeof listed>>;
 
 /** The live delay of (name, key), dead letters included. Parameters: name, key. */
 export const findSql = ({ delay, rerun, now }: Tables): string => `
 WITH ${clock({ now })}
-SELECT ${columnsOf(rerun)}
+SELECT ${selected(found({ rerun }))}
 FROM ${delay} d, clock
 WHERE d.name = $1::text AND d.key = $2::text`;
 
@@ -175,7 +211,7 @@ page AS MATERIALIZED (
   LIMIT $2::int
 ),
 ${fullLimits(tables, 'page')}
-SELECT ${columnsOf(tables.rerun)}, ${waitsFor(tables)} AS waits_for
+SELECT ${selected(listed(tables))}
 FROM page d, clock
 ORDER BY d.id`;
 
@@ -223,8 +259,12 @@ moved AS (
       wake_at = GREATEST(own.due, ${wholeMs('clock.now')}),
       max_attempts = COALESCE($8::int, d.max_attempts), created_at = CASE WHEN $4::text IS NULL THEN d.created_at ELSE clock.now END,
       epoch = ${nextEpoch('d')}, attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL,
-      group_id = CASE WHEN $10::text IS NULL THEN d.group_id ELSE $10::jsonb ->> 'group'::text END,
-      headers = CASE WHEN $10::text IS NULL THEN d.headers ELSE $10::jsonb -> 'headers'::text END,
+      ${extrasFrom('$10')
+        .map((value, n) => {
+          const column = EXTRA_COLUMNS[n];
+          return `${column} = CASE WHEN $10::text IS NULL THEN d.${column} ELSE ${value} END,`;
+        })
+        .join('\n      ')}
       repeat = CASE WHEN $10::jsonb -> 'repeat'::text IS NULL OR ${goesOnAsItDid('own.repeat', '$10')} THEN d.repeat
                     ELSE ${repeatFrom(`($10::jsonb -> 'repeat'::text)`, 'own.due')} END
   FROM own, clock

@@ -1,5 +1,14 @@
-import type { HistoryKept, MoveCall } from '../../api/delay.js';
-import { epochMs, presentEpochUs, type Tables, wholeEpochMs } from '../../database/tables.js';
+import type { EndState, HistoryKept, MoveCall } from '../../api/delay.js';
+import { presentEpochUs, type Tables, wholeEpochMs } from '../../database/tables.js';
+import {
+  asInstant,
+  asNumber,
+  asText,
+  EXTRAS_AND_LOGS,
+  logged,
+  type RowOf,
+  selected,
+} from '../rows/columns.js';
 
 /*
  * The attempt log of a delay, where history keeps attempts: a JSON array in its row, copied to its
@@ -86,29 +95,18 @@ export function intoHistory(
   }: HistoryRow,
 ): string {
   if (kept === 'nothing') return '';
-  const [column, log] = kept === 'attempts' ? [', attempt_log', `, ${attemptLog}`] : ['', ''];
+  const columns = logged(kept);
+  const values = columns.map((name) => (name === 'attempt_log' ? attemptLog : `${of}.${name}`));
   return `,
 ended AS (
   INSERT INTO ${history} (id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node, error,
-    group_id, headers, move_log${column})
+    ${columns.join(', ')})
   SELECT ${of}.id, clock.now, ${of}.due_at, ${of}.created_at, ${latenessMs}, ${of}.epoch, ${of}.attempts,
          ${state}, ${of}.name, ${of}.key, ${node}, ${error},
-         ${of}.group_id, ${of}.headers, ${of}.move_log${log}
+         ${values.join(', ')}
   FROM ${from}, clock${where === undefined ? '' : `\n  WHERE ${where}`}
 )`;
 }
-
-/** Columns that only the history row needs. */
-export const logged = (kept: HistoryKept): string[] =>
-  kept === 'nothing'
-    ? []
-    : ['group_id', 'headers', 'move_log', ...(kept === 'attempts' ? ['attempt_log'] : [])];
-
-/** The same, to append to other columns. */
-export const andLogged = (kept: HistoryKept, of = ''): string =>
-  logged(kept)
-    .map((column) => `, ${of}${column}`)
-    .join('');
 
 /*
  * The move log of a delay's due time: a JSON array in its row, copied to its history row. The
@@ -186,15 +184,37 @@ export const pruneAbandonedSql = ({ history }: Tables): string =>
     onlyWithoutNewer: true,
   });
 
-const COLUMNS = `d.id::text AS id, d.name, d.key, d.state, ${epochMs('d.due_at')}::text AS due_ms,
-       ${epochMs('d.created_at')}::text AS created_ms, ${epochMs('d.ended_at')}::text AS ended_ms,
-       d.lateness_ms::numeric::text AS lateness_ms, d.attempts::text AS attempts, d.node, d.error,
-       d.attempt_log::text AS attempt_log,
-       d.group_id, d.headers::text AS headers, d.move_log::text AS move_log`;
+export const ENDED = {
+  id: asText('d.id::text'),
+  name: asText('d.name'),
+  key: asText<string | null>('d.key'),
+  state: asText<EndState>('d.state'),
+  due_ms: asInstant('d.due_at'),
+  created_ms: asInstant('d.created_at'),
+  ended_ms: asInstant('d.ended_at'),
+  lateness_ms: asNumber<number | null>('d.lateness_ms::numeric'),
+  attempts: asNumber('d.attempts'),
+  node: asText<string | null>('d.node'),
+  error: asText<string | null>('d.error'),
+  ...EXTRAS_AND_LOGS,
+};
+
+/** An ended delay; instants in milliseconds since 1970. */
+export type EndedRow = RowOf<typeof ENDED>;
+
+/** Where a history row is in the order of `endedSql`. */
+export const POSITION = {
+  /** Microseconds since 1970. */
+  endedUs: asNumber(presentEpochUs('d.ended_at')),
+  id: asNumber('d.id'),
+  epoch: asNumber('d.epoch'),
+};
+
+export type EndedPosition = RowOf<typeof POSITION>;
 
 /** How the delays of (name, key) ended, newest first. Parameters: name, key, limit. */
 export const historySql = ({ history }: Tables): string => `
-SELECT ${COLUMNS}
+SELECT ${selected(ENDED)}
 FROM ${history} d
 WHERE d.name = $1::text AND d.key = $2::text
 ORDER BY d.ended_at DESC, d.epoch DESC
@@ -205,7 +225,7 @@ LIMIT $3::int`;
  * row to start behind; limit; then the filter's.
  */
 export const endedSql = ({ history }: Tables, filter: string): string => `
-SELECT ${COLUMNS}, d.epoch::text AS epoch, ${presentEpochUs('d.ended_at')}::text AS ended_us
+SELECT ${selected({ ...ENDED, ...POSITION })}
 FROM ${history} d
 WHERE (d.ended_at, d.id, d.epoch) < ($1::timestamptz, $2::bigint, $3::bigint) AND ${filter}
 ORDER BY d.ended_at DESC, d.id DESC, d.epoch DESC

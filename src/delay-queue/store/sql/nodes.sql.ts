@@ -1,4 +1,5 @@
 import { epochMs, plusMs, type Tables, wholeMs } from '../../database/tables.js';
+import { asInstant, asMs, asText, type RowOf, selected } from '../rows/columns.js';
 import {
   clock,
   clockOf,
@@ -76,9 +77,17 @@ WHERE ${lives('n', nodesNow(tables), '$1::float8')}`;
 export const PAUSES_MAX = 1_000;
 
 /** In the table, `infinity` stands for a pause without an end. */
-const COLUMNS = `p.name, NULLIF(p.group_id, '') AS group_id, p.reason,
-       ${epochMs('p.paused_at')}::text AS paused_ms,
-       CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END::text AS until_ms`;
+export const PAUSE = {
+  name: asText('p.name'),
+  group: asText<string | null>(`NULLIF(p.group_id, '')`, 'group_id'),
+  reason: asText<string | null>('p.reason'),
+  pausedMs: asInstant('p.paused_at'),
+  /** Null: no end. */
+  untilMs: asMs<number | null>(`CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END`),
+};
+
+/** A pause in effect; instants in milliseconds since 1970. */
+export type PauseRow = RowOf<typeof PAUSE>;
 
 /** Condition: `d` is paused. Usually no pause exists, and no row is compared with any. */
 export const isPaused = ({ pause }: Tables): string => `(
@@ -118,7 +127,7 @@ paused AS (
       paused_at = CASE WHEN p.until > excluded.paused_at THEN p.paused_at ELSE excluded.paused_at END
   RETURNING p.*
 )
-SELECT ${COLUMNS} FROM paused p`;
+SELECT ${selected(PAUSE)} FROM paused p`;
 
 /** Ends a pause. Parameters: name, group (''). Answers a row if it was in effect. */
 export const resumeSql = ({ pause, now }: Tables, lockWait: LockWait): string => `
@@ -126,11 +135,11 @@ WITH ${clockOf({ now }, lockWait)},
 resumed AS (
   DELETE FROM ${pause} p USING clock WHERE p.name = $1::text AND p.group_id = $2::text RETURNING p.*
 )
-SELECT ${COLUMNS} FROM resumed p, clock WHERE p.until > clock.now`;
+SELECT ${selected(PAUSE)} FROM resumed p, clock WHERE p.until > clock.now`;
 
 export const pausesSql = ({ pause, now }: Tables): string => `
 WITH ${clock({ now })}
-SELECT ${COLUMNS} FROM ${pause} p, clock WHERE p.until > clock.now ORDER BY p.name, p.group_id`;
+SELECT ${selected(PAUSE)} FROM ${pause} p, clock WHERE p.until > clock.now ORDER BY p.name, p.group_id`;
 
 /** Deletes pauses that ended long ago. Parameters: age_ms, limit. Answers how many. */
 export const forgetPausesSql = ({ pause }: Tables): string => `

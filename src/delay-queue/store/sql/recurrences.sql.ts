@@ -1,8 +1,9 @@
 import type { HistoryKept } from '../../api/delay.js';
 import { epochMs, nextEpoch, type Tables, wakeOf, wholeMs } from '../../database/tables.js';
+import { andLogged } from '../rows/columns.js';
 import { maximumOrNull, msOrNull } from '../rows/delay-rows.js';
 import { clock, expectFew, isRowOf, nodesNow } from './fragments/clock.js';
-import { andLogged, endedAttempt, intoHistory, movedTo } from './history.sql.js';
+import { endedAttempt, intoHistory, movedTo } from './history.sql.js';
 import { asSaid, fencedRow, isDeclared, keyedRow, repeatFrom } from './fragments/filter.js';
 
 /** How long it waits for a key being inserted. Not long: the declaration is repeated. */
@@ -70,7 +71,7 @@ free AS MATERIALIZED (
     'i',
     {
       columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error,
-           d.attempt_log, d.group_id, d.headers, d.move_log, d.wake_at = 'infinity' AS dead, ${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise`,
+           d.wake_at = 'infinity' AS dead${andLogged('attempts', 'd.')}, ${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise`,
       and: `d.leased_by IS NULL AND (${IS_OTHER}) AND NOT ${IS_FOREIGN}`,
       lock: 'at once',
     },

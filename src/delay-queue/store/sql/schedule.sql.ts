@@ -8,6 +8,7 @@ import {
   wholeEpochMs,
   wholeMs,
 } from '../../database/tables.js';
+import { andLogged, EXTRA_COLUMNS, extrasFrom, logged } from '../rows/columns.js';
 import { instantOrNull, keyOrNull, maximumOrNull } from '../rows/delay-rows.js';
 import {
   besideInput,
@@ -18,7 +19,7 @@ import {
   type LockWait,
   STAYS_APART,
 } from './fragments/clock.js';
-import { intoHistory, logged } from './history.sql.js';
+import { intoHistory } from './history.sql.js';
 import {
   freeRows,
   goesOnAsItDid,
@@ -43,28 +44,26 @@ const LIMITS_MS: Record<LockWait, number | undefined> = {
 };
 
 /**
- * Whether a statement also writes rare columns: group and headers, or these and the repeat. Its
- * last parameter is then an array of JSON texts. Each column of each row costs time.
+ * Whether a statement also writes the extras, or these and the repeat. Its last parameter is then
+ * an array of JSON texts. Each column of each row costs time.
  */
 export type Columns = 'usual' | 'all' | 'recurring';
 
+const EXTRA_LIST = EXTRA_COLUMNS.join(', ');
+
 const COLUMNS: Record<Columns, readonly string[]> = {
   usual: [],
-  all: ['group_id', 'headers'],
-  recurring: ['group_id', 'headers', 'repeat'],
+  all: EXTRA_COLUMNS,
+  recurring: [...EXTRA_COLUMNS, 'repeat'],
 };
 
 /** Their values for the input `i`, due at `d.due`. */
 const valuesOf = (columns: Columns): string[] => {
   if (columns === 'usual') return [];
-  const values = [extrasOf('i.extras')];
+  const values = extrasFrom('i.extras');
   if (columns === 'all') return values;
   return [...values, repeatFrom(`(i.extras::jsonb -> 'repeat'::text)`, 'd.due')];
 };
-
-/** SQL for group and headers from such a text. */
-const extrasOf = (text: string): string =>
-  `${text}::jsonb ->> 'group'::text, ${text}::jsonb -> 'headers'::text`;
 
 const listed = (items: readonly string[]): string => items.map((item) => `, ${item}`).join('');
 
@@ -223,7 +222,7 @@ placed AS (
   SET payload = f.payload::jsonb, due_at = ${DUE[says]},
       wake_at = GREATEST(${DUE[says]}, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
       created_at = CASE WHEN f.dead OR ${MAX_WAIT} IS NULL THEN clock.now ELSE f.created_at END, epoch = ${nextEpoch('d')}, attempts = 0, leased_until = NULL,
-      leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')})${
+      leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL, (${EXTRA_LIST}) = ROW(${extrasFrom('f.extras').join(', ')})${
         says === 'when' ? '' : `,\n      repeat = ${REPEAT}`
       }
   FROM ${writableOf(extent)} f, clock
@@ -273,10 +272,10 @@ const MAX_WAIT_OF_RERUN = `(i.extras::jsonb ->> 'maxWait'::text)::float8`;
 export const askRerunSql = (tables: Tables, lockWait: LockWait): string => `
 WITH ${clockOf(tables, lockWait)}
 INSERT INTO ${tables.rerun} AS r
-  (id, name, key, payload, due_at, asked_at, created_at, max_wait_ms, max_attempts, group_id, headers)
+  (id, name, key, payload, due_at, asked_at, created_at, max_wait_ms, max_attempts, ${EXTRA_LIST})
 SELECT i.id, i.name, i.key, i.payload::jsonb,
        COALESCE(${instantOrNull('i.at')}, ${wholeMs(plusMs('clock.now', 'i.after_ms'))}),
-       clock.now, clock.now, ${MAX_WAIT_OF_RERUN}, ${maximumOrNull('i.max_attempts')}, ${extrasOf('i.extras')}
+       clock.now, clock.now, ${MAX_WAIT_OF_RERUN}, ${maximumOrNull('i.max_attempts')}, ${extrasFrom('i.extras').join(', ')}
 FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[], $7::text[],
             $8::bigint[])
      WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, extras, id, ord), clock
@@ -287,7 +286,7 @@ SET id = excluded.id, payload = excluded.payload,
     asked_at = excluded.asked_at,
     created_at = CASE WHEN excluded.max_wait_ms IS NULL THEN excluded.created_at ELSE r.created_at END,
     max_wait_ms = excluded.max_wait_ms, max_attempts = excluded.max_attempts,
-    group_id = excluded.group_id, headers = excluded.headers
+    ${EXTRA_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
 RETURNING r.name, r.key, ${epochMs('r.due_at')}::text AS due_ms`;
 
 /** Drops reruns, except those that another call is writing. Parameters: names[], keys[]. */
@@ -341,16 +340,14 @@ seen AS MATERIALIZED (
 free AS MATERIALIZED (
   SELECT d.* FROM wanted w, clock, LATERAL ${keyedRow(tables, 'w', {
     columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error,
-            d.wake_at = 'infinity' AS dead${logged(kept)
-              .map((column) => `, d.${column}`)
-              .join('')}`,
+            d.wake_at = 'infinity' AS dead${andLogged(kept, 'd.')}`,
     and: '(d.leased_by IS NULL OR d.leased_until <= clock.now)',
     lock: 'at once',
   })} d
 ),
 moved AS (
   UPDATE ${tables.delay} d
-  SET ${['payload', 'max_attempts', 'group_id', 'headers'].map(newerOf).join(', ')},
+  SET ${['payload', 'max_attempts', ...EXTRA_COLUMNS].map(newerOf).join(', ')},
       due_at = w.due_at, wake_at = GREATEST(w.due_at, ${wholeMs('clock.now')}),
       created_at = ${CREATED_AT}, epoch = d.epoch + 1, attempts = 0,
       leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL,
@@ -361,9 +358,9 @@ moved AS (
 ),
 placed AS (
   INSERT INTO ${tables.delay} AS d
-    (name, key, payload, due_at, wake_at, created_at, max_attempts, group_id, headers)
+    (name, key, payload, due_at, wake_at, created_at, max_attempts, ${EXTRA_LIST})
   SELECT w.name, w.key, w.payload, w.due_at, GREATEST(w.due_at, ${wholeMs('clock.now')}), ${CREATED_AT},
-         w.max_attempts, w.group_id, w.headers
+         w.max_attempts, ${EXTRA_COLUMNS.map((column) => `w.${column}`).join(', ')}
   FROM wanted w, clock
   WHERE NOT EXISTS (SELECT FROM seen)
   ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING

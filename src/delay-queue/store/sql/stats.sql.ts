@@ -1,5 +1,6 @@
 import type { GroupOrder } from '../../api/selection.js';
 import { dateMs, epochMs, type Tables, wakeOf } from '../../database/tables.js';
+import { asFlag, asInstant, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
 import { clock, IS_SERVED, liveNames, lives, nodesNow, saidAt } from './fragments/clock.js';
 import { stateAt } from './fragments/filter.js';
 import { isPaused } from './nodes.sql.js';
@@ -96,9 +97,47 @@ const COUNTS = `pg_catalog.count(*) AS total,
          pg_catalog.count(overdue_since) AS overdue,
          ${epochMs(`(SELECT now FROM clock) - ${NOT_INFINITE}`)} AS oldest_overdue_ms`;
 
-/** The counts of row `c`, as texts. */
-const COUNTS_AS_TEXT = `c.scheduled::text AS scheduled, c.running::text AS running, c.retrying::text AS retrying,
-       c.dead::text AS dead, c.overdue::text AS overdue, c.oldest_overdue_ms::text AS oldest_overdue_ms`;
+/** The counts of row `c`. */
+const OF_EACH = {
+  name: asText('c.name'),
+  scheduled: asNumber('c.scheduled'),
+  running: asNumber('c.running'),
+  retrying: asNumber('c.retrying'),
+  dead: asNumber('c.dead'),
+  overdue: asNumber('c.overdue'),
+  oldestOverdueMs: asNumber<number | null>('c.oldest_overdue_ms'),
+};
+
+export const OF_GROUP = {
+  ...OF_EACH,
+  group: asText('c.group_id'),
+  paused: asFlag('h.paused'),
+  limited: asFlag('h.limited'),
+};
+
+export const OF_NAME = {
+  ...OF_EACH,
+  overduePaused: asNumber('c.paused'),
+  overdueLimited: asNumber('c.limited'),
+  late: asNumber('c.late'),
+  oldestLateMs: asNumber<number | null>('c.oldest_late_ms'),
+};
+
+export type NameStatsRow = RowOf<typeof OF_NAME>;
+
+/** A live node; instants in milliseconds since 1970. */
+export const ofNode = (tables: Pick<Tables, 'isTested'>) => ({
+  id: asText('n.id'),
+  names: {
+    sql: 'pg_catalog.to_json(n.names)::text',
+    read: (text: string) => JSON.parse(text) as string[],
+  },
+  startedMs: asInstant(saidAt('n.started_at', tables)),
+  seenMs: asInstant(saidAt('n.seen_at', tables)),
+  running: asNumber('COALESCE(r.running, 0)'),
+});
+
+export type NodeStatsRow = RowOf<ReturnType<typeof ofNode>>;
 
 /**
  * How many delays each group of a name has in each state, the most of `by` first. Parameters:
@@ -121,8 +160,7 @@ counted AS (
   LIMIT $1::int
 ),
 ${fullLimits(tables, 'counted')}
-SELECT c.name, c.group_id, ${COUNTS_AS_TEXT},
-       h.paused::text AS paused, h.limited::text AS limited
+SELECT ${selected(OF_GROUP)}
 FROM counted c, LATERAL (
   SELECT ${isPaused(tables)} AS paused, ${IS_LIMITED} AS limited
   FROM clock, (VALUES (c.name, c.group_id)) AS d(name, group_id)
@@ -162,8 +200,7 @@ of_name AS (
          pg_catalog.max(oldest_overdue_ms) FILTER (WHERE held IS NULL) AS oldest_late_ms
   FROM of_group GROUP BY name
 )
-SELECT c.name, ${COUNTS_AS_TEXT}, c.paused::text AS paused, c.limited::text AS limited, c.late::text AS late,
-       c.oldest_late_ms::text AS oldest_late_ms
+SELECT ${selected(OF_NAME)}
 FROM of_name c
 ORDER BY c.name`;
 
@@ -172,9 +209,7 @@ ORDER BY c.name`;
  */
 export const nodeStatsSql = (tables: Tables): string => `
 WITH ${clock(tables)}
-SELECT n.id, pg_catalog.to_json(n.names)::text AS names, ${epochMs(saidAt('n.started_at', tables))}::text AS started_ms,
-       ${epochMs(saidAt('n.seen_at', tables))}::text AS seen_ms,
-       COALESCE(r.running, 0)::text AS running
+SELECT ${selected(ofNode(tables))}
 FROM clock, ${tables.node} n
      LEFT JOIN (SELECT d.leased_by, pg_catalog.count(*) AS running FROM ${tables.delay} d
                 WHERE d.leased_until > (SELECT now FROM clock) GROUP BY d.leased_by) r ON r.leased_by = n.id

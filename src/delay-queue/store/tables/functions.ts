@@ -1,4 +1,5 @@
 import { functionOf, plusMs, type Tables, wholeEpochMs } from '../../database/tables.js';
+import { EXTRA_COLUMNS, EXTRA_NAMES, EXTRAS, logged } from '../rows/columns.js';
 
 /** Cancels one delay. A later version needs another name: nodes of this version still call it. */
 const CANCEL_ONE = 'cancel_one';
@@ -26,10 +27,12 @@ BEGIN
   END IF;
   IF _history <> 'nothing' THEN
     INSERT INTO ${tables.history} (id, ended_at, due_at, created_at, epoch, attempts, state, name, key, error,
-      group_id, headers, move_log, attempt_log)
+      ${logged('attempts').join(', ')})
     VALUES (_gone.id, ${tables.now}, _gone.due_at, _gone.created_at, _gone.epoch, _gone.attempts,
             CASE WHEN _gone.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, _gone.name, _gone.key,
-            _gone.last_error, _gone.group_id, _gone.headers, _gone.move_log,
+            _gone.last_error, ${logged('ends')
+              .map((column) => `_gone.${column}`)
+              .join(', ')},
             CASE WHEN _history = 'attempts' THEN _gone.attempt_log END);
   END IF;
   id := _gone.id::text;
@@ -48,7 +51,7 @@ export const cancelOneSql = (tables: Tables): string =>
 const SCHEDULE_ONE = 'schedule_one';
 
 const scheduleOneSignature = (tables: Tables): string =>
-  `${functionOf(tables, SCHEDULE_ONE)}(text, text, text, float8, timestamptz, int, text, jsonb)`;
+  `${functionOf(tables, SCHEDULE_ONE)}(text, text, text, float8, timestamptz, int, ${EXTRA_NAMES.map((extra) => EXTRAS[extra].type).join(', ')})`;
 
 /**
  * As `scheduleNewSql`, for one delay that does not recur, in a caller's transaction. A statement of
@@ -59,8 +62,8 @@ const scheduleOneSignature = (tables: Tables): string =>
  */
 const createScheduleOne = (tables: Tables): string => `
 CREATE OR REPLACE FUNCTION ${functionOf(tables, SCHEDULE_ONE)}(
-  _name text, _key text, _payload text, _after_ms float8, _at timestamptz, _max_attempts int, _group_id text,
-  _headers jsonb, OUT id text, OUT due_ms text, OUT now_us text
+  _name text, _key text, _payload text, _after_ms float8, _at timestamptz, _max_attempts int,
+  ${EXTRA_NAMES.map((extra) => `_${EXTRAS[extra].column} ${EXTRAS[extra].type}`).join(', ')}, OUT id text, OUT due_ms text, OUT now_us text
 ) RETURNS SETOF record LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $function$
 DECLARE
@@ -72,8 +75,8 @@ BEGIN
     RETURN;
   END IF;
   RETURN QUERY
-  INSERT INTO ${tables.delay} AS d (name, key, payload, due_at, wake_at, created_at, max_attempts, group_id, headers)
-  VALUES (_name, _key, _payload::jsonb, _due, GREATEST(_due, _whole), _now, _max_attempts, _group_id, _headers)
+  INSERT INTO ${tables.delay} AS d (name, key, payload, due_at, wake_at, created_at, max_attempts, ${EXTRA_COLUMNS.join(', ')})
+  VALUES (_name, _key, _payload::jsonb, _due, GREATEST(_due, _whole), _now, _max_attempts, ${EXTRA_COLUMNS.map((column) => `_${column}`).join(', ')})
   ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING
   RETURNING d.id::text, (date_part('epoch', d.due_at) * 1e3::float8)::bigint::text,
             (date_part('epoch', _now) * 1e6::float8)::bigint::text;
@@ -81,12 +84,11 @@ END $function$`;
 
 /**
  * Inserts a delay; a key that is taken answers no row. Parameters: name, key, payload, after_ms,
- * at, max_attempts, group, headers. All but name and payload may be null; one of after_ms and at
- * is.
+ * at, max_attempts, the extras. All but name and payload may be null; one of after_ms and at is.
  */
 export const scheduleOneSql = (tables: Tables): string =>
   `SELECT id, due_ms, now_us FROM ${functionOf(tables, SCHEDULE_ONE)}(
-  $1::text, $2::text, $3::text, $4::float8, $5::timestamptz, $6::int, $7::text, $8::jsonb)`;
+  $1::text, $2::text, $3::text, $4::float8, $5::timestamptz, $6::int, ${EXTRA_NAMES.map((extra, n) => `$${7 + n}::${EXTRAS[extra].type}`).join(', ')})`;
 
 /** The functions of one installation, with their arguments. */
 export const functionsOf = (tables: Tables): string[] => [
