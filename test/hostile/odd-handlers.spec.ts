@@ -70,7 +70,7 @@ const LATE = /DelayTimeoutError/;
 const ANY = /./;
 const KINDS = ['plain', 'transactional'] as const;
 
-/** How `describeError` says what is thrown is in `test/unit/api/error-text.spec.ts`. */
+/** How `describeError` says what is thrown is in `test/unit/api/printable.spec.ts`. */
 const THROWN: Record<string, [says: RegExp, act: Act]> = {
   'throws a revoked proxy of an error': [ANY, throwing(() => revoked(new Error('gone')))],
   'throws PostponeDelay of a billion years': [/100 years/, throwing(() => new PostponeDelay(1e20))],

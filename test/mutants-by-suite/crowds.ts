@@ -127,7 +127,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   'has-enough-for-a-while': {
     about: 'takes again what comes of a group that had enough, in the same walk',
     patches: [patch('worker/scanner.ts', 'return { butNotOf: [...groups] };', 'return room;')],
-    tests: ['unit/worker/full-names'],
+    tests: ['unit/worker/passes'],
   },
   'passes-by-from-the-middle': {
     about: 'goes on with a pass behind which others were left out meanwhile',

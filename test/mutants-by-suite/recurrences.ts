@@ -27,7 +27,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
         'this.nowMs()',
       ),
     ],
-    tests: ['unit/recurrence/occurrence'],
+    tests: ['unit/recurrence/recurrence'],
   },
   'declares-by-the-estimate': {
     about: 'says when it is due for the first time by a clock that is ahead',
@@ -145,12 +145,12 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
   'skips-the-missing-hour': {
     about: 'goes by the rules of no cron where clocks change',
     patches: [patch('recurrence/recurrence.ts', "    fixedTimeRule: 'no-wildcard',\n", '')],
-    tests: ['unit/recurrence/instants'],
+    tests: ['unit/recurrence/recurrence'],
   },
   'reads-another-clock': {
     about: 'reads the wall clock of UTC, whatever the time zone',
     patches: [patch('recurrence/recurrence.ts', 'timezone: timeZone,', "timezone: 'UTC',")],
-    tests: ['unit/recurrence/instants'],
+    tests: ['unit/recurrence/recurrence'],
   },
   'recurs-outside': {
     about: 'moves a row on after the transaction of its handler, and not in it',

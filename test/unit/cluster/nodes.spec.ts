@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
-import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { DelayEvents } from '../../../src/delay-queue/api/events.js';
+import { Nodes, UnservedNames } from '../../../src/delay-queue/cluster/nodes.js';
 import {
   groupNumber,
   groupNumberSql,
@@ -71,7 +72,6 @@ describe('of the nodes that serve a name', () => {
     expect(nodes[0]?.shares.byGroup).toEqual([false, true]);
   });
 });
-
 describe('a node', () => {
   it('knows whether it has peers, and whether the view changed', () => {
     const nodes = new Nodes('b', ['x', 'y']);
@@ -108,7 +108,6 @@ describe('a node', () => {
     expect(mayRun()).toHaveLength(4);
   });
 });
-
 describe('the owner by SQL', () => {
   const database = fileDatabase();
   const GROUPS = ['a', 'shop "7"', 'ü', '漢字', '💸', 'x'.repeat(255)];
@@ -129,4 +128,43 @@ describe('the owner by SQL', () => {
       expect(rows.map(({ at }) => Number(at))).toEqual(values.map((value) => here(value as never)));
     },
   );
+});
+
+describe('names that no node seems to serve', () => {
+  /** When it asks, and how often; what it is answered stands in `test/integration/engine/unserved-names.spec.ts`. */
+  let asked: (readonly string[])[];
+  let names: UnservedNames;
+  beforeEach(() => {
+    jest.useFakeTimers();
+    asked = [];
+    const unserved = async (some: readonly string[]): Promise<string[]> => {
+      asked.push(some);
+      return [];
+    };
+    names = new UnservedNames({ unserved }, ['own'], { loadEveryMs: 10_000 }, new DelayEvents());
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+  it('asks for all new names together, when who serves them has had the time of three loads', () => {
+    for (const name of ['a', 'own', 'b', 'a']) names.written(name);
+    jest.advanceTimersByTime(29_999);
+    expect(asked).toEqual([]);
+    jest.advanceTimersByTime(1);
+    expect(asked).toEqual([['a', 'b']]);
+  });
+  it.each([[['a']], [[]]])('asks nobody once it is stopped, after %j', async (before) => {
+    for (const name of before) names.written(name);
+    await names.stop();
+    names.written('b');
+    jest.runAllTimers();
+    expect(asked).toEqual([]);
+  });
+  it('asks for a thousand names in its life', () => {
+    for (let n = 0; n < 1_001; n += 1) names.written(`name ${n}`);
+    jest.runAllTimers();
+    names.written('one more');
+    jest.runAllTimers();
+    expect(asked.map(({ length }) => length)).toEqual([1_000]);
+  });
 });

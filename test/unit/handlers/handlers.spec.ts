@@ -1,5 +1,5 @@
-import { runInThisContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
+import { runInThisContext } from 'node:vm';
 import { Controller, Inject, Injectable, Module, Scope, type Type } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import {
@@ -13,6 +13,7 @@ import {
   RepeatDelay,
 } from 'nestjs-delay-queue';
 import ts from 'typescript';
+import { limitsOf } from '../../../src/delay-queue/handlers/handler.registry.js';
 import { calls, CTX, DELAY, explored, refusalOf } from './explored.js';
 
 /** A class with one handler. */
@@ -32,6 +33,8 @@ const wrap: MethodDecorator = (_target, _name, descriptor) => {
   const wrapper = () => calls.push('wrapper') && method();
   descriptor.value = wrapper as never;
 };
+
+const method = (value: unknown): PropertyDescriptor => ({ value, configurable: true });
 
 describe('what is found at start', () => {
   it('is each decorated method, with the defaults of the module', async () => {
@@ -85,9 +88,6 @@ describe('what is found at start', () => {
     expect(refusal).toContain(`DELAY_CONFIG Handler.on: ${why}`);
   });
 });
-
-const method = (value: unknown): PropertyDescriptor => ({ value, configurable: true });
-
 describe('a method that is decorated', () => {
   const NOT_METHODS: [string, at: (of: Type) => unknown[]][] = [
     ['a class', (of) => [of]],
@@ -169,7 +169,6 @@ describe('a method that is decorated', () => {
     expect(calls).toEqual(['wrapper', 'method']);
   });
 });
-
 it('a factory whose instances belong to requests makes one for each attempt', async () => {
   let made = 0;
   class Orders {
@@ -190,7 +189,6 @@ it('a factory whose instances belong to requests makes one for each attempt', as
     [2, '2'],
   ]);
 });
-
 it('a request-scoped provider of a batch handler gets one instance for the whole batch', async () => {
   @Injectable({ scope: Scope.REQUEST })
   class Visit {
@@ -210,7 +208,6 @@ it('a request-scoped provider of a batch handler gets one instance for the whole
   for (const delays of batches) await registry.get('test.scoped')?.invoke(delays, CTX);
   expect(calls).toEqual(batches.map((delays) => ({ delays, request: { delays, ctx: CTX } })));
 });
-
 describe('of two modules', () => {
   @Module({})
   class One {}
@@ -277,5 +274,33 @@ describe('of two modules', () => {
     expect(await refusalOf([], { imports })).toBe(
       'DELAY_CONFIG two handlers for the delay test.text: Texts.on (One) and Texts.on (Other)',
     );
+  });
+});
+
+describe('limits of a handler', () => {
+  it('are none of what is not said', () => {
+    expect(limitsOf(undefined, undefined)).toBeNull();
+    const none = { concurrency: 0, burst: 0, refillPerMs: 0 };
+    const all = { ...none, concurrency: 5 };
+    expect(limitsOf({ concurrency: 5 }, undefined)).toEqual({ all, perGroup: none });
+  });
+
+  it.each([1, 2, 24, 25, 49, 50, 100, 100_000])('let %d begin, and hardly fewer', (max) => {
+    const { all } = limitsOf({ rateLimit: { max, per: '1m' } }, undefined)!;
+    const refilled = all.refillPerMs * 60_000;
+    // What a full bucket holds, and what it gets meanwhile; one by one, the last begins when the minute is over.
+    expect(all.burst === 1 ? refilled : all.burst + refilled).toBeCloseTo(max, 6);
+    expect(refilled).toBeGreaterThanOrEqual(max * 0.96);
+  });
+
+  /** Those of another type are in `test/hostile/wrong-options.spec.ts`. */
+  it.each<[unknown, string]>([
+    [{}, 'global'],
+    [{ concurrency: 10_001 }, 'global.concurrency'],
+    [{ rateLimit: { max: 100_001, per: '1s' } }, 'global.rateLimit.max'],
+    [{ rateLimit: { max: 1, per: '2d' } }, 'global.rateLimit.per'],
+    [{ rateLimit: { max: 1, per: 99 } }, 'global.rateLimit.per'],
+  ])('%j are refused', (limits, field) => {
+    expect(() => limitsOf(limits, undefined)).toThrow(expect.objectContaining({ field }));
   });
 });

@@ -1,8 +1,20 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import * as fc from 'fast-check';
 import type { CatchUp } from 'nestjs-delay-queue';
-import { MISSED_AFTER_MS, Recurrence } from '../../../src/delay-queue/recurrence/recurrence.js';
+import type { DelayRepeat } from '../../../src/delay-queue/api/delay.js';
+import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
+import {
+  cronIn,
+  everyMs,
+  MISSED_AFTER_MS,
+  Occurrence,
+  occurrenceOf,
+  Recurrence,
+  type StoredRepeat,
+} from '../../../src/delay-queue/recurrence/recurrence.js';
 
 const HOUR = 3_600_000;
+
 const FROM = 100 * HOUR;
 
 const hourly = (catchUp: CatchUp): Recurrence =>
@@ -13,6 +25,16 @@ const at = (hour: number): number => FROM + hour * HOUR;
 
 const isMissed = (catchUp: CatchUp, lateMs: number): boolean =>
   hourly(catchUp).isMissed(FROM, FROM + lateMs);
+
+const PERIOD_MS = 1_000;
+
+const EVERY: StoredRepeat = { every: PERIOD_MS, from: 0, catchUp: 'latest' };
+
+const NOW_MS = 1_000_000;
+
+const CLOCK = { readMs: NOW_MS, leastMs: () => NOW_MS };
+
+const of = (more: object) => new Occurrence({ ...EVERY, ...more }, NOW_MS, CLOCK);
 
 describe('after a run', () => {
   it.each<[CatchUp, what: string, due: number, now: number, next: number]>([
@@ -30,7 +52,6 @@ describe('after a run', () => {
     expect(hourly(catchUp).nextMs(at(due), at(now))).toBe(at(next));
   });
 });
-
 describe('a run that begins late', () => {
   it.each<[CatchUp, due: number, now: number, standsFor: number]>([
     ['latest', 3, 7.5, 7],
@@ -49,5 +70,148 @@ describe('a run that begins late', () => {
       true,
     ]);
     expect([isMissed('latest', 10 * HOUR), isMissed('each', 10 * HOUR)]).toEqual([false, false]);
+  });
+});
+
+describe('the instants of a rule', () => {
+  it('a period counts from the first instant, wherever it is asked', () => {
+    const instants = everyMs(1_000, 10_000);
+    expect([0, 9_999, 10_000, 10_999, 11_000].map((ms) => instants.after(ms))).toEqual([
+      10_000, 10_000, 11_000, 11_000, 12_000,
+    ]);
+    expect([9_999, 10_000, 10_999].map((ms) => instants.by(ms))).toEqual([
+      undefined,
+      10_000,
+      10_000,
+    ]);
+  });
+  // In Berlin, 02:00 to 03:00 on 29 March does not exist: 01:00Z is 03:00 there. 02:30 on 25 October is 00:30Z and 01:30Z.
+  describe('a wall clock that changes', () => {
+    it.each([
+      [
+        'keeps the time of day',
+        '0 9 * * *',
+        ['2026-03-28T08:00', '2026-03-29T07:00', '2026-03-30T07:00'],
+      ],
+      [
+        'has a fixed time of the missing hour at its end, once',
+        '0,30 2 * * *',
+        ['2026-03-29T01:00', '2026-03-30T00:00'],
+      ],
+      [
+        'has a fixed time of two equal hours in the first, once',
+        '30 2 * * *',
+        ['2026-10-25T00:30', '2026-10-26T01:30'],
+      ],
+      [
+        'loses none of several fixed times',
+        '30 2,4 * * *',
+        ['2026-03-29T01:00', '2026-03-29T02:30', '2026-03-30T00:30'],
+      ],
+      [
+        'doubles none of several fixed times',
+        '30 2,4 * * *',
+        ['2026-10-25T00:30', '2026-10-25T03:30', '2026-10-26T01:30'],
+      ],
+      [
+        'goes on with a step in both equal hours',
+        '*/30 * * * *',
+        ['2026-10-25T00:30', '2026-10-25T01:00', '2026-10-25T01:30', '2026-10-25T02:00'],
+      ],
+      [
+        'leaves the missing hour out with a step',
+        '0 * * * *',
+        ['2026-03-29T00:00', '2026-03-29T01:00', '2026-03-29T02:00'],
+      ],
+    ])('%s: %s', (_, expression, instants) => {
+      const cron = cronIn(expression, 'Europe/Berlin');
+      const expected = instants.map((text) => Date.parse(`${text}Z`));
+      const before = [expected[0]! - 1, ...expected.slice(0, -1)];
+      expect(before.map((ms) => cron.after(ms))).toEqual(expected);
+    });
+
+    it('says of any moment the same neighbours: the one that has come, and the one to come', () => {
+      const expressions = [
+        '30 2 * * *',
+        '0,30 2 * * *',
+        '30 */2 * * *',
+        '*/7 1-3 * * *',
+        '30 0 * * 0',
+      ];
+      const zones = ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia'];
+      // The days around the changes of those zones, and the day that Apia left out.
+      const starts = ['2026-03-06', '2026-03-27', '2026-10-03', '2026-10-23', '2011-12-28'];
+      const day = fc.constantFrom(...starts).map((start) => Date.parse(start));
+      const moment = fc.tuple(day, fc.nat(5 * 86_400_000)).map(([start, ms]) => start + ms);
+      const cron = fc.tuple(fc.constantFrom(...expressions), fc.constantFrom(...zones));
+      fc.assert(
+        fc.property(cron, moment, ([expression, zone], ms) => {
+          const instants = cronIn(expression, zone);
+          const next = instants.after(ms) as number;
+          expect(next).toBeGreaterThan(ms);
+          const last = instants.by(ms) as number;
+          expect(last).toBeLessThanOrEqual(ms);
+          expect(instants.after(last)).toBe(next);
+          expect(instants.by(last)).toBe(last);
+          expect(instants.by(next - 1)).toBe(last);
+        }),
+        { numRuns: 150 },
+      );
+    });
+  });
+});
+
+describe('the run of an instant', () => {
+  it('whatever the estimate believes, no run stands for an instant that has not come, and none is left out', () => {
+    const ms = fc.integer({ min: 0, max: 20_000 });
+    fc.assert(
+      fc.property(
+        fc.constantFrom('each', 'latest', 'none' as const),
+        fc.record({ lateMs: ms, ranMs: ms, unheardMs: fc.integer({ min: 0, max: 300 }) }),
+        fc.integer({ min: -500, max: 500 }),
+        (catchUp, { lateMs, ranMs, unheardMs }, offMs) => {
+          // By `performance.now()`, which this clock begins with.
+          let nowMs = 5_000;
+          const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+          const database = new DatabaseClock();
+          database.sample(nowMs, nowMs, nowMs + offMs);
+          const repeat: StoredRepeat = { every: PERIOD_MS, from: nowMs, catchUp };
+          const dueMs = nowMs;
+          nowMs += lateMs;
+          const readMs = nowMs;
+          nowMs += unheardMs;
+          const occurrence = new Occurrence(repeat, dueMs, database.afterReading(readMs, nowMs));
+          nowMs += ranMs;
+          const { nextMs } = occurrence;
+          clock.mockRestore();
+
+          expect(occurrence.dueMs).toBeLessThanOrEqual(readMs);
+          const next = occurrence.dueMs + PERIOD_MS;
+          // It catches up with what has come. What comes while the claim is answered is not taken for missed.
+          const earliest = {
+            each: next,
+            latest: next,
+            none: Math.max(next, nowMs - unheardMs - 10),
+          };
+          const latest = { each: next, latest: nowMs, none: nowMs + PERIOD_MS };
+          expect(nextMs).toBeGreaterThanOrEqual(earliest[catchUp]);
+          expect(nextMs).toBeLessThanOrEqual(Math.max(next, latest[catchUp]));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+  it('a run knows whether the code declares it, and whether it recurs in a certain way', () => {
+    expect([of({}).isDeclared, of({ declared: true }).isDeclared]).toEqual([false, true]);
+    expect(of({}).recursAs({ every: PERIOD_MS } as DelayRepeat)).toBe(true);
+    expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'latest' })).toBe(true);
+    expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'none' })).toBe(false);
+    expect(of({}).recursAs({ cron: '* * * * *' } as DelayRepeat)).toBe(false);
+  });
+  it('what does not recur is no occurrence, nor is what this version cannot read', () => {
+    expect(occurrenceOf(null, NOW_MS, CLOCK)).toBeNull();
+    expect(occurrenceOf({ often: 1 } as never, NOW_MS, CLOCK)).toBeNull();
+    expect(occurrenceOf(EVERY, Number.NaN, CLOCK)).toBeNull();
+    expect(occurrenceOf(EVERY, NOW_MS, CLOCK)?.dueMs).toBe(NOW_MS);
   });
 });

@@ -1,9 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Server } from 'node:http';
+import type { Request, Response } from 'express';
+import { loopbackHosts } from '../../../src/shop/http/loopback-hosts.js';
 import { readSettings, ShopConfigError } from '../../../src/shop/shop.config.js';
 
 const DATABASE_URL = 'postgres://localhost/shop';
 
 const read = (env: NodeJS.ProcessEnv) => readSettings(env, { prod: false });
+
+function answers(address: string, host: string | undefined): boolean {
+  const server = { address: () => ({ address, family: 'IPv4', port: 3000 }) } as unknown as Server;
+  const headers = { host, 'x-forwarded-host': 'localhost' };
+  let isAnswered = false;
+  try {
+    const next = (): void => void (isAnswered = true);
+    void loopbackHosts(server)({ headers } as unknown as Request, {} as Response, next);
+  } catch {
+    return false;
+  }
+  return isAnswered;
+}
 
 describe('settings', () => {
   it('are short in the demo', () => {
@@ -79,4 +95,31 @@ describe('settings', () => {
       /ORDER_SMS_AFTER: [^]*PORT: [^]*DATABASE_URL: /,
     );
   });
+});
+
+describe('the hosts of a shop on loopback', () => {
+  it.each([
+    'localhost',
+    'localhost.',
+    'LOCALHOST:3000',
+    '127.0.0.1:3000',
+    '127.9.9.9',
+    '[::1]:3000',
+    '[::1]',
+  ])('a shop on loopback answers as %s', (host) => expect(answers('127.0.0.1', host)).toBe(true));
+  it.each([
+    'evil.example',
+    'evil.example:3000',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    'localhost..',
+    '10.0.0.1',
+    '[::2]',
+    '',
+    undefined,
+  ])('a shop on loopback does not answer as %s, whatever a proxy adds', (host) =>
+    expect(answers('::1', host)).toBe(false),
+  );
+  it('a shop that listens elsewhere answers as whatever it is called', () =>
+    expect(answers('0.0.0.0', 'shop.example')).toBe(true));
 });
