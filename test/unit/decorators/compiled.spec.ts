@@ -16,7 +16,7 @@ const NEST_NEW: ts.CompilerOptions = {
 
 /** Libraries are read and parsed once for all three. */
 const host = ts.createCompilerHost(projectOptions());
-const read = host.getSourceFile;
+const read = host.getSourceFile.bind(host);
 const sources = new Map<string, ts.SourceFile | undefined>();
 host.getSourceFile = (path, ...how) => {
   if (!sources.has(path)) sources.set(path, read(path, ...how));
