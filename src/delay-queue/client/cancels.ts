@@ -3,11 +3,11 @@ import type { CancelResult, InTransaction } from '../api/delay.js';
 import { DelayInvalidError, DelayUnavailableError, DelayUnstableError } from '../api/errors.js';
 import { checkKnownOptions, shown } from '../config/known-options.js';
 import { parseDurationBetween } from '../config/durations.js';
-import type { NameAndKey } from '../store/batch.store.js';
 import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import { within } from '../tasks/signal.js';
 import { isInTransaction, type Transactions } from '../transactions/callers-transaction.js';
 import { actingCall, currentCall } from '../transactions/handler-context.js';
+import type { NameAndKey, Target } from './arguments.js';
 
 /** How long a cancel waits by default for an attempt to end. */
 const ABORT_WITHIN_MS = 5_000;
@@ -56,8 +56,6 @@ export interface AbortsEngine {
   /** Asks the attempts that hold these delays to end. Only the row shows whether they did. */
   abort(ids: readonly number[]): Promise<void>;
 }
-
-type Target = NameAndKey | { id: number };
 
 /** Cancels one delay, unless it runs. */
 interface CancelsOne {

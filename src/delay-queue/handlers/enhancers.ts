@@ -2,7 +2,6 @@ import {
   type ArgumentMetadata,
   type CanActivate,
   type ExceptionFilter,
-  type ExecutionContext,
   type FactoryProvider,
   Injectable,
   type NestInterceptor,
@@ -83,45 +82,53 @@ class MethodRun {
   }
 }
 
-/** Nest's internals that find and run enhancers. */
-export type NestParts = ReturnType<typeof nestParts>;
+/**
+ * What is read of Nest beside its public interface: private fields of `ExternalContextCreator`, the
+ * methods of each, and the list `filters` of what `filtersContextCreator` creates. They are the same in Nest 10, 11 and 12 (docs/adr/0061).
+ */
+const INTERNALS = {
+  guardsConsumer: ['tryActivate', 'createContext'],
+  guardsContextCreator: ['create'],
+  interceptorsConsumer: ['intercept'],
+  interceptorsContextCreator: ['create'],
+  pipesContextCreator: ['create'],
+  filtersContextCreator: ['create', 'createConcreteContext'],
+};
 
 /** Filters of a method. */
-type FilterHandler = ReturnType<NestParts['filtersOf']['create']>;
+type FilterHandler = ReturnType<ExternalContextCreator['filtersContextCreator']['create']>;
 
-/**
- * Takes Nest's parts from the private fields of the public `ExternalContextCreator`, which are the
- * same in Nest 10, 11 and 12. Importing their internal modules could break applications without
- * enhancers. Without a configuration, the parts ignore global enhancers.
- * @throws DelayConfigError in a version of Nest without these fields
- */
-export function nestParts(modules: ModulesContainer) {
+/** @throws DelayConfigError in a version of Nest that lacks one of {@link INTERNALS} */
+function internalsOf(modules: ModulesContainer): ExternalContextCreator {
   const container: Pick<NestContainer, 'getModules'> = { getModules: () => modules };
   const creator = ExternalContextCreator.fromContainer(container as NestContainer);
-  const parts = {
-    guards: creator['guardsConsumer'],
-    guardsOf: creator['guardsContextCreator'],
-    interceptors: creator['interceptorsConsumer'],
-    interceptorsOf: creator['interceptorsContextCreator'],
-    pipesOf: creator['pipesContextCreator'],
-    filtersOf: creator['filtersContextCreator'],
-  };
-  for (const [part, given] of Object.entries<object | undefined>(parts)) {
-    if (given !== undefined) continue;
-    throw new DelayConfigError(
-      `enhancers: must be false with this version of Nest, whose ExternalContextCreator has no ${part}`,
-    );
+  for (const [part, methods] of Object.entries(INTERNALS)) {
+    const given: object | undefined = Reflect.get(creator, part);
+    const missing = methods.find((method) => typeof given?.[method as never] !== 'function');
+    if (missing !== undefined) refuse(`${part}.${missing}()`);
   }
-  return parts;
+  const { filters } = creator['filtersContextCreator'].create({}, () => {}, '') as unknown as {
+    filters?: unknown;
+  };
+  return Array.isArray(filters) ? creator : refuse('filters');
 }
 
-/** Enhancers of a method, ready to run: the application's, then the class's, then the method's. */
-interface Enhancers {
+function refuse(what: string): never {
+  throw new DelayConfigError(
+    `enhancers: must be false with this version of Nest, whose ExternalContextCreator has no ${what}`,
+  );
+}
+
+/** Global enhancers. In Nest's order they come before those of a class. */
+interface Globals {
   guards: CanActivate[];
   interceptors: NestInterceptor[];
   pipes: PipeTransform[];
-  filters: FilterHandler;
+  filters: ExceptionFilter[];
 }
+
+/** Enhancers of a method, ready to run: the application's, then the class's, then the method's. */
+type Enhancers = Omit<Globals, 'filters'> & { filters: FilterHandler };
 
 /** The method inside the enhancers. */
 interface EnhancedTarget {
@@ -140,7 +147,7 @@ export class EnhancedMethod {
   readonly #interceptors: NestInterceptor[];
 
   constructor(
-    private readonly nest: NestParts,
+    private readonly nest: ExternalContextCreator,
     private readonly target: EnhancedTarget,
     private readonly enhancers: Enhancers,
   ) {
@@ -172,7 +179,9 @@ export class EnhancedMethod {
       const asked: CanActivate = {
         canActivate: (context) => adopted(guard.canActivate(context)) as Promise<boolean>,
       };
-      if (await this.nest.guards.tryActivate([asked], args, instance, method, CONTEXT_TYPE))
+      if (
+        await this.nest['guardsConsumer'].tryActivate([asked], args, instance, method, CONTEXT_TYPE)
+      )
         continue;
       throw new DelayGuardError(`${guard.constructor.name} refused the call of ${place}`);
     }
@@ -192,7 +201,7 @@ export class EnhancedMethod {
     });
     try {
       await ended(
-        await this.nest.interceptors.intercept(
+        await this.nest['interceptorsConsumer'].intercept(
           this.#interceptors,
           args,
           instance,
@@ -227,36 +236,22 @@ export class EnhancedMethod {
   /** A filter reports an error, or throws another one instead. Returning does not clear it. */
   async #filter(error: unknown, args: HandlerCallArguments): Promise<void> {
     if (isVerdict(error)) return;
-    const filtered: unknown = this.enhancers.filters.invokeCustomFilters(error, this.#host(args));
+    const { instance, method } = this.target;
+    const host = this.nest['guardsConsumer'].createContext(args, instance, method);
+    host.setType(CONTEXT_TYPE);
+    const filtered: unknown = this.enhancers.filters.invokeCustomFilters(error, host);
     await ended(await adopted(filtered));
   }
-
-  #host(args: HandlerCallArguments): ExecutionContext {
-    const { instance, method } = this.target;
-    const host = this.nest.guards.createContext(args, instance, method);
-    host.setType(CONTEXT_TYPE);
-    return host;
-  }
 }
 
-/** Emitted values are dropped; an error is thrown. */
+/** Of any copy of RxJS. Emitted values are dropped; an error is thrown. */
 async function ended(result: unknown): Promise<void> {
-  if (!isObservable(result)) return;
+  const { subscribe } = (result ?? {}) as { subscribe?: (observer: object) => unknown };
+  if (typeof subscribe !== 'function') return;
   await new Promise<void>((resolve, reject) => {
-    result.subscribe({ error: reject, complete: resolve });
+    subscribe.call(result, { error: reject, complete: resolve });
   });
 }
-
-interface Subscribable {
-  subscribe(observer: { error: (error: unknown) => void; complete: () => void }): unknown;
-}
-
-/** Of any copy of RxJS. */
-const isObservable = (value: unknown): value is Subscribable =>
-  typeof value === 'object' &&
-  value !== null &&
-  'subscribe' in value &&
-  typeof value.subscribe === 'function';
 
 export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -273,14 +268,6 @@ export interface FoundMethod {
 export const isStatic = (wrapper: InstanceWrapper): boolean =>
   wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
 
-/** Global enhancers. In Nest's order they come before those of a class. */
-interface Globals {
-  guards: CanActivate[];
-  interceptors: NestInterceptor[];
-  pipes: PipeTransform[];
-  filters: ExceptionFilter[];
-}
-
 const NONE: Globals = { guards: [], interceptors: [], pipes: [], filters: [] };
 
 /** Metadata keys of Nest's decorators. */
@@ -291,10 +278,16 @@ const METADATA = {
   '@UseFilters': '__exceptionFilters__',
 };
 
+/** What a decorator put on the class and the method. */
+const givenBy = (key: string, { instance, methodName }: FoundMethod): unknown[] => [
+  ...(Reflect.getMetadata(key, instance.constructor) ?? []),
+  ...(Reflect.getMetadata(key, Reflect.get(instance, methodName)) ?? []),
+];
+
 /** Finds the guards, interceptors, pipes and filters of methods. */
 @Injectable()
 export class NestEnhancers {
-  #nest: NestParts | undefined;
+  #nest: ExternalContextCreator | undefined;
 
   constructor(
     @Optional() private readonly config: ApplicationConfig,
@@ -302,19 +295,19 @@ export class NestEnhancers {
     @Optional() private readonly moduleRef: ModuleRef,
   ) {}
 
-  /** Whether a global enhancer has an instance per request. */
-  areScoped(enhancers: DelayEnhancers): boolean {
-    return enhancers === 'all' && Object.values(this.#scoped()).some(({ length }) => length > 0);
-  }
-
   /**
-   * @throws DelayConfigError for a class without a provider: Nest would skip that guard silently
+   * Whether any applies to the method. Without one it is called directly, and nothing of Nest's
+   * internals is read.
+   * @throws DelayConfigError for a class without a provider, which Nest would skip silently, and in a
+   *   version of Nest without {@link INTERNALS}
    */
-  check({ wrapper, instance, methodName, place }: FoundMethod): void {
+  apply(found: FoundMethod, enhancers: DelayEnhancers): boolean {
+    if (enhancers === false) return false;
+    const { wrapper, place } = found;
+    let isAny = enhancers === 'all' && [this.#globals(), this.#scoped()].some(hasAny);
     for (const [decorator, key] of Object.entries(METADATA)) {
-      const ofClass: unknown[] = Reflect.getMetadata(key, instance.constructor) ?? [];
-      const ofMethod: unknown[] = Reflect.getMetadata(key, Reflect.get(instance, methodName)) ?? [];
-      for (const each of [...ofClass, ...ofMethod]) {
+      for (const each of givenBy(key, found)) {
+        isAny = true;
         if (typeof each !== 'function' || wrapper.host?.injectables.has(each)) continue;
         throw new DelayConfigError(
           `${place}: ${decorator}(${each.name}) would not run, because Nest did not create the provider from its class; ` +
@@ -322,11 +315,18 @@ export class NestEnhancers {
         );
       }
     }
+    if (isAny) this.#nest ??= internalsOf(this.modules);
+    return isAny;
   }
 
-  /** @returns undefined if there are none: the method is called directly */
+  /** Whether a global enhancer has an instance per request. */
+  areScoped(enhancers: DelayEnhancers): boolean {
+    return enhancers === 'all' && hasAny(this.#scoped());
+  }
+
+  /** @returns undefined if none applies */
   of(found: FoundMethod, enhancers: DelayEnhancers): EnhancedMethod | undefined {
-    if (enhancers === false) return undefined;
+    if (!this.apply(found, enhancers)) return undefined;
     return this.#enhanced(found, enhancers === 'own' ? NONE : this.#globals());
   }
 
@@ -336,7 +336,7 @@ export class NestEnhancers {
     enhancers: DelayEnhancers,
     contextId: ContextId,
   ): Promise<EnhancedMethod | undefined> {
-    if (enhancers === false) return undefined;
+    if (!this.apply(found, enhancers)) return undefined;
     const globals = enhancers === 'own' ? NONE : await this.#globalsOf(contextId);
     return this.#enhanced(found, globals, contextId);
   }
@@ -361,47 +361,43 @@ export class NestEnhancers {
   }
 
   async #globalsOf(contextId: ContextId): Promise<Globals> {
-    const globals = this.#globals();
     const scoped = this.#scoped();
-    const resolved = <T>(wrappers: { token: unknown }[]): Promise<T[]> =>
-      Promise.all(
-        wrappers.map(({ token }) =>
-          this.moduleRef.resolve<T>(token as string, contextId, { strict: false }),
-        ),
+    const all = Object.entries(this.#globals()).map(async ([kind, single]: [string, object[]]) => {
+      const tokens = scoped[kind as keyof Globals].map(({ token }) => token as string);
+      const resolved = tokens.map((token) =>
+        this.moduleRef.resolve<object>(token, contextId, { strict: false }),
       );
-    return {
-      guards: [...globals.guards, ...(await resolved<CanActivate>(scoped.guards))],
-      interceptors: [
-        ...globals.interceptors,
-        ...(await resolved<NestInterceptor>(scoped.interceptors)),
-      ],
-      pipes: [...globals.pipes, ...(await resolved<PipeTransform>(scoped.pipes))],
-      filters: [...globals.filters, ...(await resolved<ExceptionFilter>(scoped.filters))],
-    };
+      return [kind, [...single, ...(await Promise.all(resolved))]];
+    });
+    return Object.fromEntries(await Promise.all(all)) as Globals;
   }
 
   #enhanced(
     { wrapper, instance, methodName, place }: FoundMethod,
     globals: Globals,
     contextId?: ContextId,
-  ): EnhancedMethod | undefined {
-    const nest = (this.#nest ??= nestParts(this.modules));
+  ): EnhancedMethod {
+    const nest = (this.#nest ??= internalsOf(this.modules));
     const method = Reflect.get(instance, methodName);
     const where = [instance, method, this.#moduleKeyOf(wrapper), contextId, wrapper.id] as const;
-    const guards = [...globals.guards, ...nest.guardsOf.create(...where)];
-    const interceptors = [...globals.interceptors, ...nest.interceptorsOf.create(...where)];
-    const pipes = [...globals.pipes, ...nest.pipesOf.create(...where)];
+    const filters = nest['filtersContextCreator'].create(...where);
     // Nearest first.
-    const filters = nest.filtersOf.create(...where);
-    const ofApplication = nest.filtersOf.createConcreteContext(globals.filters).toReversed();
-    const allFilters = [...filters['filters'], ...ofApplication];
-    filters.setCustomFilters(allFilters);
-    if ([guards, interceptors, pipes, allFilters].every(({ length }) => length === 0))
-      return undefined;
+    const ofApplication = nest['filtersContextCreator']
+      .createConcreteContext(globals.filters)
+      .toReversed();
+    filters.setCustomFilters([...filters['filters'], ...ofApplication]);
     return new EnhancedMethod(
       nest,
       { instance, method, place },
-      { guards, interceptors, pipes, filters },
+      {
+        guards: [...globals.guards, ...nest['guardsContextCreator'].create(...where)],
+        interceptors: [
+          ...globals.interceptors,
+          ...nest['interceptorsContextCreator'].create(...where),
+        ],
+        pipes: [...globals.pipes, ...nest['pipesContextCreator'].create(...where)],
+        filters,
+      },
     );
   }
 
@@ -411,6 +407,9 @@ export class NestEnhancers {
     return '';
   }
 }
+
+const hasAny = (enhancers: object): boolean =>
+  Object.values(enhancers).some(({ length }: unknown[]) => length > 0);
 
 /**
  * Fails clearly if the application runs on another copy of `@nestjs/core`. Its tokens are classes,

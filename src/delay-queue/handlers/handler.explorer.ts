@@ -62,22 +62,20 @@ export class Invoker {
    * A request-scoped or transient provider gets a new instance per attempt; any other has the
    * single instance that discovery found.
    * @param enhancers which guards, interceptors, pipes and filters apply
-   * @throws DelayConfigError for an enhancer that Nest would skip
+   * @throws DelayConfigError for an enhancer that Nest would skip or cannot run
    */
   of(found: FoundMethod, enhancers: DelayEnhancers): Invoke {
-    if (enhancers !== false) this.nest.check(found);
     const { wrapper, instance } = found;
     if (isStatic(wrapper) && !this.nest.areScoped(enhancers)) {
       return invokeOf(found, instance, this.nest.of(found, enhancers));
     }
+    // For its refusals; a factory's class is known only in the call.
+    this.nest.apply(found, enhancers);
     return async (work, ctx) => {
       const contextId = this.contextOf(requestOf(work, ctx));
       const target = isStatic(wrapper) ? instance : await this.resolve(wrapper, contextId);
-      const enhanced = await this.nest.ofRequest(
-        { ...found, instance: target },
-        enhancers,
-        contextId,
-      );
+      const made = { ...found, instance: target };
+      const enhanced = await this.nest.ofRequest(made, enhancers, contextId);
       return invokeOf(found, target, enhanced)(work, ctx);
     };
   }

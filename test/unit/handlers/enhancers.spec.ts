@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   type ArgumentsHost,
   type CanActivate,
@@ -132,17 +132,41 @@ describe('enhancers of handlers', () => {
     expect(await calledBy([right], 'own', { name: 'test.made' })).toEqual(['instance', 'handler']);
   });
 
-  it('a Nest that has its parts elsewhere is an error at start, and only with the option', async () => {
-    const fromContainer = jest
-      .spyOn(ExternalContextCreator, 'fromContainer')
-      .mockReturnValue({} as ExternalContextCreator);
-    try {
-      expect(await refusalOf([Bare])).toBe('it starts');
-      const refusal = await refusalOf([Bare], { options: { enhancers: 'own' } });
-      expect(refusal).toMatch(/^DELAY_CONFIG enhancers: must be false .* has no guards$/);
-    } finally {
-      fromContainer.mockRestore();
-    }
+  describe('a Nest that has its parts elsewhere', () => {
+    @Injectable({ scope: Scope.REQUEST })
+    @Enhanced(OfClass)
+    class OfEachCall extends Bare {}
+
+    const fromContainer = ExternalContextCreator.fromContainer.bind(ExternalContextCreator);
+    afterEach(() => void jest.restoreAllMocks());
+
+    it.each<[string, object, string]>([
+      ['a part', {}, 'guardsConsumer.tryActivate()'],
+      [
+        'a method',
+        { filtersContextCreator: { create: () => {} } },
+        'filtersContextCreator.createConcreteContext()',
+      ],
+      [
+        'the list of filters',
+        { filtersContextCreator: { create: () => ({}), createConcreteContext: () => [] } },
+        'filters',
+      ],
+    ])('lacks %s: an error at start, and only with the option', async (_, changed, missing) => {
+      jest.spyOn(ExternalContextCreator, 'fromContainer').mockImplementation((container) => {
+        const given = Object.keys(changed).length > 0 ? fromContainer(container) : {};
+        return Object.assign(given, changed) as ExternalContextCreator;
+      });
+      expect(await refusalOf([OfEachCall, Diary])).toBe('it starts');
+      expect(await refusalOf([Bare], { options: { enhancers: 'own' } })).toBe('it starts');
+      for (const found of [Orders, OfEachCall]) {
+        const refusal = await refusalOf([found, Diary], { options: { enhancers: 'own' } });
+        expect(refusal).toContain(
+          'DELAY_CONFIG enhancers: must be false with this version of Nest',
+        );
+        expect(refusal).toContain(`has no ${missing}`);
+      }
+    });
   });
 });
 
