@@ -1,13 +1,7 @@
-import {
-  type Adapter,
-  fillBeside,
-  type HandlerKind,
-  ITEMS,
-  type Running,
-} from './adapters/adapter.js';
+import { type Adapter, type HandlerKind, type Running } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
 import { account, type Accounting, LOST_OR_TWICE } from './measure/accounting.js';
-import { openSite, statementSource } from './measure/site.js';
+import { openBeside, statementSource } from './measure/site.js';
 import { awaitSettled, BenchProcess } from './processes/bench-process.js';
 import type { WorkerReport } from './processes/protocol.js';
 import { largest } from './report/statistics.js';
@@ -95,8 +89,7 @@ export async function run(bench: Bench): Promise<Table[]> {
           '"once warm": the pace at which handlers began between four and nine tenths of the delays',
           '"longest pause": between two delays that a process was done with; "longest block": its event loop did nothing else',
           '"MiB": resident memory of a process, Node and compiled sources included',
-          'plain: a handler that does nothing; async: the same as an async function; update: it changes a row of the ' +
-            'caller, ours in the transaction of the attempt, the others on a connection beside it',
+          'plain: a handler that does nothing; async: the same as an async function',
           'concurrency per process; the other systems have their settings from their documentation',
           source,
           'WAL with the full pages that follow a checkpoint, which each round begins with',
@@ -192,13 +185,7 @@ const isOwn = (variant: DrainOf, other: DrainOf): boolean =>
 async function measure(bench: Bench, variant: DrainOf): Promise<Drain> {
   const { adapter, running, processes, backlog } = variant;
   const { count } = bench.settings;
-  const site = await openSite(
-    bench,
-    adapter,
-    `drain ${adapter.name} ${backlog}`,
-    (url) => prepare(adapter, url, { backlog, count }),
-    { countStatements: true },
-  );
+  const site = await openBeside(bench, adapter, backlog, { countStatements: true });
   const workers = await Promise.all(
     Array.from({ length: processes }, () =>
       BenchProcess.open({
@@ -277,20 +264,6 @@ const OVERDUE = { dueFromMs: -60_000, dueToMs: -1_000 };
 
 /** By then every node of ours has read ahead once more: it does so every 10 s. */
 const AHEAD = { dueFromMs: 15_000, dueToMs: 15_000 };
-
-async function prepare(
-  adapter: Adapter,
-  url: string,
-  { backlog, count }: { backlog: number; count: number },
-): Promise<void> {
-  await adapter.prepare(url);
-  await withClient(url, async (client) => {
-    await client.query(ITEMS.create);
-    // The handlers of the warm-up find none of theirs, and change nothing.
-    await client.query(ITEMS.fill, [count]);
-  });
-  await fillBeside(adapter, url, backlog);
-}
 
 /** As after a while: the rows of the warm-up are gone for good, and the planner knows the others. */
 async function settle(bench: Bench, url: string): Promise<void> {

@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
-import { ITEMS } from './adapters/adapter.js';
 import { OURS, prepare } from './adapters/ours.js';
-import { FILL, ITEMS_MAX } from './endurance/delays.js';
+import { FILL, ITEMS } from './endurance/delays.js';
 import type { NodeEnd, NodePart } from './endurance/node.js';
 import { Traffic } from './endurance/traffic.js';
 import { openSite } from './measure/site.js';
@@ -125,7 +124,6 @@ async function measure(bench: Bench): Promise<Run> {
   const site = await openSite(bench, OURS, 'endurance', prepare);
   const client = await connect(site.url);
   await client.query(ITEMS.create);
-  await client.query(ITEMS.fill, [ITEMS_MAX]);
   const filled = await client.query(FILL, [enduranceRate, fromS, toS, BEGINS_IN_S]);
   const beginsAtMs = performance.now() + BEGINS_IN_S * 1_000;
   await client.query('VACUUM ANALYZE');

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Adapter, fillBeside } from './adapters/adapter.js';
+import type { Adapter } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
-import { openSite, statementSource } from './measure/site.js';
+import { openBeside, statementSource } from './measure/site.js';
 import { BenchProcess } from './processes/bench-process.js';
 import { type Column, figure, type Table } from './report/table.js';
 import { type Bench, compare, type Variant } from './run/scenario.js';
@@ -55,16 +55,7 @@ export async function run(bench: Bench): Promise<Table[]> {
 async function measure(bench: Bench, { adapter, pending }: IdleOf): Promise<Idle> {
   const { idleSeconds, concurrency: chosen } = bench.settings;
   const concurrency = chosen.at(-1);
-  const site = await openSite(
-    bench,
-    adapter,
-    `beside ${adapter.name} ${pending}`,
-    async (url) => {
-      await adapter.prepare(url);
-      await fillBeside(adapter, url, pending);
-    },
-    { countStatements: true },
-  );
+  const site = await openBeside(bench, adapter, pending, { countStatements: true });
   const worker = await BenchProcess.open({
     role: 'worker',
     system: adapter.name,

@@ -1,7 +1,7 @@
-import { type Adapter, fillBeside } from './adapters/adapter.js';
+import type { Adapter } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
 import { account, type Accounting, LOST_OR_TWICE } from './measure/accounting.js';
-import { openSite } from './measure/site.js';
+import { openBeside } from './measure/site.js';
 import { awaitSettled, BenchProcess } from './processes/bench-process.js';
 import type { WorkerReport } from './processes/protocol.js';
 import { type Percentiles, percentilesOf } from './report/statistics.js';
@@ -87,10 +87,7 @@ async function measure(bench: Bench, variant: LatenessOf, seconds: number): Prom
   const concurrency = bench.settings.concurrency.at(-1);
   const running = { handler: 'plain', concurrency } as const;
   const count = ratePerSecond * seconds;
-  const site = await openSite(bench, adapter, `beside ${adapter.name} ${pending}`, async (url) => {
-    await adapter.prepare(url);
-    await fillBeside(adapter, url, pending);
-  });
+  const site = await openBeside(bench, adapter, pending);
   const { url } = site;
   const [worker, producer] = await Promise.all([
     BenchProcess.open({ role: 'worker', system: adapter.name, url, count, running }),

@@ -1,4 +1,5 @@
-import { collectGarbage, liveBytes } from './measure/garbage.js';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { largest, median } from './report/statistics.js';
 import { type Column, figure, type Table } from './report/table.js';
 import { type Bench, compare, type Variant } from './run/scenario.js';
@@ -133,6 +134,28 @@ async function measureOnce(variant: StoreOf, timers: number, seed: number): Prom
     longestAddsMs: longestAdds.seenMs,
     undisturbedAddsMs: longestAdds.undisturbedMs,
   };
+}
+
+let collect: (() => void) | undefined;
+
+/** V8's own collector, called between measurements so that none pays for another's garbage. */
+function collectGarbage(): void {
+  if (collect === undefined) {
+    setFlagsFromString('--expose-gc');
+    // A few collections in a row take functions for disused, and they would start cold each time.
+    setFlagsFromString('--no-flush-bytecode');
+    collect = runInNewContext('gc') as () => void;
+  }
+  // The second collection ends the first one's sweep, and takes what a finalizer let go.
+  collect();
+  collect();
+}
+
+/** Live bytes of the heap and of typed arrays. */
+function liveBytes(): number {
+  collectGarbage();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
 }
 
 function nsPer(timers: number, work: () => void): number {

@@ -15,26 +15,14 @@ export interface Hears {
 }
 
 /**
- * What the handler of each delay does: nothing (`plain`), the same as an async function, one UPDATE of a row of the
- * caller's own, in the transaction of the attempt where the system has one (`update`), or the close of an order in a
+ * What the handler of each delay does: nothing (`plain`), the same as an async function, or the close of an order in a
  * transaction, through TypeORM: that of the attempt, or one that the handler opens (`close`).
  */
-export const HANDLERS = ['plain', 'async', 'update', 'close'] as const;
+export const HANDLERS = ['plain', 'async', 'close'] as const;
 export type HandlerKind = (typeof HANDLERS)[number];
 
 /** Those that `drain` runs. */
-export const DRAIN_HANDLERS = [
-  'plain',
-  'async',
-  'update',
-] as const satisfies readonly HandlerKind[];
-
-/** What `update` handlers change, a row for each delay. */
-export const ITEMS = {
-  create: 'CREATE TABLE bench_item (n integer PRIMARY KEY, is_closed boolean NOT NULL)',
-  fill: 'INSERT INTO bench_item SELECT n, false FROM generate_series(0, $1::int - 1) AS n',
-  close: 'UPDATE bench_item SET is_closed = true WHERE n = $1',
-} as const;
+export const DRAIN_HANDLERS = ['plain', 'async'] as const satisfies readonly HandlerKind[];
 
 /** How a worker runs delays. */
 export interface Running {

@@ -2,24 +2,21 @@ import { openShop } from './orders.js';
 import { load } from '../peers/load.js';
 import { withClient } from '../server/bench-server.js';
 import { redisPath, RedisServer } from '../server/redis-server.js';
-import { missingPackages, named } from './peer.js';
-import type {
-  Adapter,
-  Batch,
-  BenchProducer,
-  BenchWorker,
-  HandlerKind,
-  Hears,
-  Running,
+import { missingPackages, named, pagesOf } from './peer.js';
+import {
+  type Adapter,
+  type Batch,
+  type BenchProducer,
+  type BenchWorker,
+  HANDLERS,
+  type Hears,
+  type Running,
 } from './adapter.js';
 import type { Backend, BullConnection, BullMQ, BullQueue } from './bullmq.surface.js';
 
 const BULLMQ = 'bullmq';
 
 const NAME = 'bench.run';
-
-/** Which handlers it can be given. */
-const BULLMQ_HANDLERS: readonly HandlerKind[] = ['plain', 'async', 'close'];
 
 /** What stands in the store until it is done with; the rest are failures, which there are none of. */
 const LEFT = ['wait', 'active', 'delayed', 'prioritized', 'paused'];
@@ -68,7 +65,7 @@ function bullmqRedis(fsync: string, redis: RedisServer, durability: string): Ada
       await fill(store(), batch);
       await redis.calm();
     },
-    handlers: BULLMQ_HANDLERS,
+    handlers: HANDLERS,
     openWorker: (url, running, hears) =>
       openWorker(store(), REDIS_CONCURRENCY, url, running, hears),
     openProducer: () => openProducer(store()),
@@ -100,7 +97,7 @@ export const BULLMQ_POSTGRES: Adapter = {
     });
   },
   fill: (url, batch) => fill(storeAt(url), batch),
-  handlers: BULLMQ_HANDLERS,
+  handlers: HANDLERS,
   openWorker: (url, running, hears) =>
     openWorker(storeAt(url), POSTGRES_CONCURRENCY, url, running, hears),
   openProducer: (url) => openProducer(storeAt(url)),
@@ -135,13 +132,11 @@ function report({ message }: Error): void {
 const idOf = (n: number): string => `k${n}`;
 
 /** Through its own calls: what a job consists of is spread over several keys. */
-async function fill(store: BullStore, { first, count, dueFromMs, dueToMs }: Batch): Promise<void> {
+async function fill(store: BullStore, batch: Batch): Promise<void> {
   await withQueue(store, async (queue) => {
-    for (let done = 0; done < count; done += FILL_PAGE) {
+    for (const page of pagesOf(batch, FILL_PAGE)) {
       const nowMs = Date.now();
-      const jobs = Array.from({ length: Math.min(FILL_PAGE, count - done) }, (_, index) => {
-        const n = first + done + index;
-        const dueInMs = Math.round(dueFromMs + ((dueToMs - dueFromMs) * (done + index)) / count);
+      const jobs = page.map(({ n, dueInMs }) => {
         const delay = Math.max(OVERDUE_DELAY_MS, dueInMs);
         const opts = { jobId: idOf(n), delay, timestamp: nowMs + dueInMs - delay };
         return { name: NAME, data: { n }, opts };

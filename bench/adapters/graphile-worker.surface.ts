@@ -32,7 +32,6 @@ export type GraphileTask = (payload: Opaque, helpers: GraphileHelpers) => void |
 /** What a task is given: a query runs on a connection of the pool, not in a transaction of the job's. */
 export interface GraphileHelpers {
   job: { run_at: Date };
-  query(text: string, values: unknown[]): Promise<unknown>;
 }
 
 export interface GraphileClient {

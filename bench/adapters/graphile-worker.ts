@@ -10,7 +10,6 @@ import {
   type HandlerKind,
   HANDLERS,
   type Hears,
-  ITEMS,
   type Running,
 } from './adapter.js';
 import type {
@@ -19,7 +18,7 @@ import type {
   GraphileTask,
   GraphileWorker,
 } from './graphile-worker.surface.js';
-import { missingNode, missingPackages, named, PEERS_NODE, peersNodeVersion } from './peer.js';
+import { named, onNewerNode, peersNodeVersion } from './peer.js';
 
 const PACKAGE = 'graphile-worker';
 const TASK = 'bench.run';
@@ -64,8 +63,7 @@ function graphileWorker(variant: string, shownPreset: string, preset: Preset): A
     get settings() {
       return `${name}: ${named(PACKAGE)} on ${peersNodeVersion()}; ${shownPreset}; success unlogged`;
     },
-    missing: () => [...missingPackages(PACKAGE), ...missingNode()],
-    execPath: PEERS_NODE,
+    ...onNewerNode(PACKAGE),
     prepare,
     fill,
     handlers: HANDLERS,
@@ -148,10 +146,6 @@ function taskOf(handler: HandlerKind, hears: Hears, shop: Shop | undefined): Gra
   const tasks: Record<HandlerKind, GraphileTask> = {
     plain: heard,
     async: async (payload, helpers) => heard(payload, helpers),
-    update: async (payload, helpers) => {
-      heard(payload, helpers);
-      await helpers.query(ITEMS.close, [payload.n]);
-    },
     close: async (payload, helpers) => {
       heard(payload, helpers);
       await shop?.close(payload.n);

@@ -25,7 +25,6 @@ import {
   type BenchProducer,
   HANDLERS,
   type Hears,
-  ITEMS,
   type Running,
 } from './adapter.js';
 
@@ -147,13 +146,6 @@ function handlerOf({ handler, concurrency, batch }: Running, hears: Hears): Type
       heard(delay);
     }
   }
-  class Update {
-    @OnDelay(NAME, { ...options, transactional: true })
-    async run(delay: Delay<typeof NAME>, { manager }: TransactionalDelayContext): Promise<void> {
-      heard(delay);
-      await manager.query(ITEMS.close, [delay.payload.n]);
-    }
-  }
   class Close {
     @OnDelay(NAME, { ...options, transactional: true })
     async run(delay: Delay<typeof NAME>, { manager }: TransactionalDelayContext): Promise<void> {
@@ -175,7 +167,7 @@ function handlerOf({ handler, concurrency, batch }: Running, hears: Hears): Type
     }
   }
   const close = batch === undefined ? Close : CloseMany;
-  return { plain: Plain, async: Async, update: Update, close }[handler];
+  return { plain: Plain, async: Async, close }[handler];
 }
 
 export async function prepare(url: string): Promise<void> {

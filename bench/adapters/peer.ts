@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Adapter, Batch } from './adapter.js';
+
 /** What both graphile-worker and pg-boss ask for. */
 const NODE_WANTED = { major: 22, minor: 18 };
 
@@ -25,14 +27,33 @@ export function missingPackages(...names: readonly string[]): string[] {
 }
 
 /** A Node that is new enough for every peer: this one, or the one among the packages. */
-export const PEERS_NODE: string | undefined = isNewEnough(process.versions.node)
+const PEERS_NODE: string | undefined = isNewEnough(process.versions.node)
   ? process.execPath
   : [`node-${process.platform}-${process.arch}`, `node-bin-${process.platform}-${process.arch}`]
       .map((name) => join(MODULES, name, 'bin/node'))
       .find((path) => existsSync(path));
 
-export const missingNode = (): string[] =>
+const missingNode = (): string[] =>
   PEERS_NODE ? [] : [`Node ≥ ${NODE_WANTED.major}.${NODE_WANTED.minor} (${INSTALL_PACKAGES})`];
+
+/** What a peer needs that wants that Node. */
+export const onNewerNode = (name: string): Pick<Adapter, 'missing' | 'execPath'> => ({
+  missing: () => [...missingPackages(name), ...missingNode()],
+  execPath: PEERS_NODE,
+});
+
+/** The delays of a batch page by page, as their systems take them. */
+export function* pagesOf(
+  { first, count, dueFromMs, dueToMs }: Batch,
+  size: number,
+): Iterable<{ n: number; dueInMs: number }[]> {
+  for (let done = 0; done < count; done += size) {
+    yield Array.from({ length: Math.min(size, count - done) }, (_, index) => ({
+      n: first + done + index,
+      dueInMs: Math.round(dueFromMs + ((dueToMs - dueFromMs) * (done + index)) / count),
+    }));
+  }
+}
 
 function isNewEnough(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);

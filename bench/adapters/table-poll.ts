@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { connect, withClient, numberAt } from '../server/bench-server.js';
+import { inTransaction, connect, withClient, numberAt } from '../server/bench-server.js';
 import type { Adapter, Batch, BenchProducer, BenchWorker, Hears } from './adapter.js';
 
 const TICK_MS = 1_000;
@@ -121,19 +121,11 @@ async function openProducer(url: string): Promise<BenchProducer> {
     async cancel(n) {
       return (await pool.query(CANCEL_SQL, [String(n)])).rowCount === 1;
     },
-    async cancelInTransaction(n) {
-      const client = await pool.connect();
-      try {
-        await client.query('BEGIN');
-        const { rowCount } = await client.query(CANCEL_SQL, [String(n)]);
-        await client.query('COMMIT');
-        client.release();
-        return rowCount === 1;
-      } catch (error) {
-        client.release(true);
-        throw error;
-      }
-    },
+    cancelInTransaction: (n) =>
+      inTransaction(
+        pool,
+        async (client) => (await client.query(CANCEL_SQL, [String(n)])).rowCount === 1,
+      ),
     stop: () => pool.end(),
   };
 }

@@ -11,6 +11,11 @@ declare module 'nestjs-delay-queue' {
 
 /** Rows that transactional handlers change, in turn. */
 export const ITEMS_MAX = 100_000;
+export const ITEMS = {
+  create: `CREATE TABLE bench_item AS SELECT n, false AS is_closed FROM generate_series(0, ${ITEMS_MAX - 1}) AS n;
+    ALTER TABLE bench_item ADD PRIMARY KEY (n)`,
+  close: 'UPDATE bench_item SET is_closed = true WHERE n = $1',
+};
 
 export type Name = typeof PLAIN | typeof CLOSE;
 

@@ -1,9 +1,8 @@
 /** The node of `endurance`: runs what becomes due, and tells how late, part by part. */
 import { type Delay, OnDelay, type TransactionalDelayContext } from 'nestjs-delay-queue';
-import { ITEMS } from '../adapters/adapter.js';
 import { compile } from '../adapters/ours.js';
 import { Yardstick } from '../processes/yardstick.js';
-import { CLOSE, ITEMS_MAX, type Name, PLAIN } from './delays.js';
+import { CLOSE, ITEMS, ITEMS_MAX, type Name, PLAIN } from './delays.js';
 
 const [url = '', before = '', after = ''] = process.argv.slice(2);
 

@@ -74,9 +74,9 @@ export class Traffic {
   }
 
   #cancelAt(tick: number, target: Target): void {
-    const targets = this.#cancels.get(tick);
-    if (targets === undefined) this.#cancels.set(tick, [target]);
-    else targets.push(target);
+    const targets = this.#cancels.get(tick) ?? [];
+    targets.push(target);
+    this.#cancels.set(tick, targets);
   }
 
   async #cancel(delays: DelayService, tick: number): Promise<void> {

@@ -2,7 +2,6 @@ import type { WorkerReport } from '../processes/protocol.js';
 
 /** What became of every delay of a measurement. */
 export interface Accounting {
-  expected: number;
   /** Never ran. */
   lost: number;
   /** Ran more than once. */
@@ -27,7 +26,7 @@ export function account(
     else if (runs > 1) twice += 1;
   }
   const strays = reports.reduce((total, report) => total + report.strays, 0);
-  return { expected, lost, twice, strays, leftBehind };
+  return { lost, twice, strays, leftBehind };
 }
 
 /** `0 / 0` when each ran exactly once; whatever else is wrong is said, too. */

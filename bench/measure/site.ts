@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import type { Adapter } from '../adapters/adapter.js';
+import { type Adapter, fillBeside } from '../adapters/adapter.js';
 import type { Bench } from '../run/scenario.js';
 import { type BenchDatabase, type BenchServer, numberOf } from '../server/bench-server.js';
 import { cpuBetween, type CpuTime, cpuSecondsOf } from '../server/process-cpu.js';
@@ -90,6 +90,24 @@ export async function openSite(
     },
   };
 }
+
+/** With nothing but delays of the far future. */
+export const openBeside = (
+  bench: Bench,
+  adapter: Adapter,
+  count: number,
+  options?: SiteOptions,
+): Promise<Site> =>
+  openSite(
+    bench,
+    adapter,
+    `beside ${adapter.name} ${count}`,
+    async (url) => {
+      await adapter.prepare(url);
+      await fillBeside(adapter, url, count);
+    },
+    options,
+  );
 
 /** Up to what is in the buffers: a commit that does not wait is not yet in the file. */
 const WAL_BYTES = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8";

@@ -1,9 +1,8 @@
 /** A process of the bench: one worker or one producer of one system, on the bench's orders. */
 import { adapterOf } from '../adapters/adapters.js';
 import type { BenchWorker, Hears } from '../adapters/adapter.js';
-import { call, callsOf } from './call.js';
+import { call, callsOf, produce } from './producing.js';
 import { UsageWatch } from './process-usage.js';
-import { produce } from './produce.js';
 import type { Call, Command, Message, ProducerOrder, WorkerOrder, WorkOrder } from './protocol.js';
 import { countRoundTrips } from './round-trips.js';
 import { RunLog } from './run-log.js';

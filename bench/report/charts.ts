@@ -38,14 +38,11 @@ export async function drawCharts(files: readonly string[], folder: string): Prom
 }
 
 async function read(file: string): Promise<Results> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new UsageError(`--charts cannot read ${file}: ${String(error)}`);
-  });
   try {
-    const results = JSON.parse(text) as Partial<Results> | null;
+    const results = JSON.parse(await readFile(file, 'utf8')) as Partial<Results> | null;
     if (results?.tables && results.facts && results.settings) return results as Results;
-  } catch {
-    // Said below.
+  } catch (error) {
+    throw new UsageError(`--charts cannot read ${file}: ${String(error)}`);
   }
   throw new UsageError(`${file} is not what --json writes.`);
 }

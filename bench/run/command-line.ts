@@ -201,7 +201,7 @@ main-job  --orders 10000 --batch 200 --postgres embedded,distribution
 wheel     --timers 10000,100000,1000000,10000000
 enqueue   --calls 20000 --in-flight 50 --bulk 1000,10000 --bulk-count 100000
 cancel    --calls 20000 --in-flight 50 --pending 0 (or 0,10000000)
-drain     --count 50000 --processes 1 --concurrency default,1000 --handlers async (or plain,async,update)
+drain     --count 50000 --processes 1 --concurrency default,1000 --handlers async (or plain,async)
           --workers cold (or cold,starting,standing: also with workers that have run before, or are up)
           --backlog 0 (delays of the far future beside a second drain, as 1000000)
 tenants   --tenant-seconds 20 --waiting 0,1000,10000,160000

@@ -82,7 +82,8 @@ export async function measured<Of extends Variant, Measurement>(
   }
   const expected = able.map(({ variant }) => expectedSeconds?.(variant) ?? Number.NaN);
   const about = shownTime(expected.reduce((sum, seconds) => sum + seconds, 0) * count);
-  bench.progress(`${name}: ${all} measurements in ${count} rounds${about && `, ${about}`}`);
+  const inRounds = count === 1 ? 'one round' : `${count} rounds`;
+  bench.progress(`${name}: ${all} to measure in ${inRounds}${about && `, ${about}`}`);
   const beganAtMs = performance.now();
   for (let [round, done] = [1, 0]; round <= count; round += 1) {
     for (const { variant, measurements } of able) {

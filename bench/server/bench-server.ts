@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
+import { Client, type Pool, type PoolClient } from 'pg';
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
 import { serverFacts } from '../report/machine.js';
 import { UsageError } from '../run/command-line.js';
@@ -167,6 +167,24 @@ export async function withClient<Answer>(
     return await use(client);
   } finally {
     await client.end();
+  }
+}
+
+/** As an application does it: a connection of its pool, given back after COMMIT. */
+export async function inTransaction<Answer>(
+  pool: Pool,
+  use: (client: PoolClient) => Promise<Answer>,
+): Promise<Answer> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    const answer = await use(client);
+    await client.query('COMMIT');
+    client.release();
+    return answer;
+  } catch (error) {
+    client.release(true);
+    throw error;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Invariants } from '../../src/shop/invariants/invariants.schemas.js';
+import { numberOf } from '../server/bench-server.js';
 import type { ShopClient } from './client.js';
 
 const LOOK_EVERY_MS = 250;
@@ -34,11 +35,11 @@ export interface OrderCounts {
 export async function awaitTimers(client: Client): Promise<number> {
   let [least, progressAtMs] = [Infinity, performance.now()];
   for (;;) {
-    const { rows } = await client.query<{ left: number }>(
-      'SELECT count(*)::int AS left FROM delay_queue.delay WHERE name = ANY ($1)',
+    const left = await numberOf(
+      client,
+      'SELECT count(*)::int FROM delay_queue.delay WHERE name = ANY ($1)',
       [TIMERS],
     );
-    const left = rows[0]?.left ?? Number.NaN;
     if (left === 0) return 0;
     if (left < least) [least, progressAtMs] = [left, performance.now()];
     if (performance.now() - progressAtMs > GIVE_UP_AFTER_MS) return left;
@@ -46,23 +47,22 @@ export async function awaitTimers(client: Client): Promise<number> {
   }
 }
 
-export async function databaseNow(client: Client): Promise<Date> {
-  const { rows } = await client.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-  return rows[0]?.now ?? new Date(Number.NaN);
-}
+/** Milliseconds since 1970. */
+export const databaseNow = (client: Client): Promise<number> =>
+  numberOf(client, 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000');
 
 /** By the library's own history, of delays that ended since then. */
-export async function latenessSince(client: Client, since: Date): Promise<TimerLateness[]> {
+export async function latenessSince(client: Client, sinceMs: number): Promise<TimerLateness[]> {
   const { rows } = await client.query<TimerLateness>(
     `SELECT coalesce(name, '${ALL_TIMERS}') AS name, count(*)::int AS fired,
             percentile_cont(0.5) WITHIN GROUP (ORDER BY lateness_ms)::float8 AS "p50Ms",
             percentile_cont(0.99) WITHIN GROUP (ORDER BY lateness_ms)::float8 AS "p99Ms",
             max(lateness_ms)::float8 AS "maxMs"
      FROM delay_queue.history
-     WHERE state = 'completed' AND ended_at >= $1 AND name = ANY ($2)
+     WHERE state = 'completed' AND ended_at >= to_timestamp($1::float8 / 1000) AND name = ANY ($2)
      GROUP BY GROUPING SETS ((name), ())
      ORDER BY array_position($2, history.name) NULLS LAST`,
-    [since, TIMERS],
+    [sinceMs, TIMERS],
   );
   return rows;
 }

@@ -1,15 +1,15 @@
-import { get, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { text } from 'node:stream/consumers';
 import { Answers } from './answers.js';
+import { type Answer, ShopClient } from './client.js';
 
 const VISIT_EVERY_MS = 1_000;
 
 /** An event, unlike a heartbeat or the time after which a browser connects again. */
 const EVENT = /^event: .*\ndata: /m;
 
-/** Those who look at the page while others order: one stays, and another comes each second. */
+/** Those who look at the page while others order: one stays, and another comes each second, over a new connection. */
 export class PageVisitors {
   /** Until the last byte of the document. */
   readonly pages = new Answers();
@@ -20,17 +20,17 @@ export class PageVisitors {
 
   constructor(private readonly url: string) {}
 
-  /** None come to a shop that has no page. */
   async come(): Promise<void> {
     this.#leave = new AbortController();
-    const [page, feed] = [await this.#open('/'), await this.#open('/feed')];
-    page.destroy();
-    if (page.statusCode === 200) this.#coming = this.#eachSecond(() => this.#visitPage());
-    if (feed.statusCode !== 200) return void feed.destroy();
+    const { signal } = this.#leave;
     // The one who stays.
-    feed.on('error', () => {}).resume();
-    this.#leave.signal.addEventListener('abort', () => feed.destroy());
-    this.#coming = Promise.all([this.#coming, this.#eachSecond(() => this.#visitFeed())]);
+    get(`${this.url}/feed`, { agent: false, signal }, (feed) => {
+      feed.on('error', () => {}).resume();
+    }).on('error', () => {});
+    this.#coming = Promise.all([
+      this.#eachSecond(this.pages, () => this.#page()),
+      this.#eachSecond(this.feeds, () => this.#feed()),
+    ]);
   }
 
   async leave(): Promise<void> {
@@ -38,50 +38,36 @@ export class PageVisitors {
     await this.#coming;
   }
 
-  async #eachSecond(visit: () => Promise<void>): Promise<void> {
-    while (!this.#leave.signal.aborted) {
-      await visit();
-      await pause(VISIT_EVERY_MS, undefined, { signal: this.#leave.signal }).catch(() => {});
+  /** Without `npm run build` the shop has no page, and none is visited. */
+  async #eachSecond(answers: Answers, visit: () => Promise<Answer>): Promise<void> {
+    const { signal } = this.#leave;
+    if ((await visit()).status !== 200) return;
+    while (!signal.aborted) {
+      answers.note(await visit(), 200);
+      await pause(VISIT_EVERY_MS, undefined, { signal }).catch(() => {});
     }
   }
 
-  async #visitPage(): Promise<void> {
-    await noted(this.pages, async () => {
-      const response = await this.#open('/');
-      await text(response);
-      return response.statusCode;
-    });
+  #page(): Promise<Answer> {
+    const client = new ShopClient(this.url);
+    return client.send('GET', '/').finally(() => client.close());
   }
 
-  async #visitFeed(): Promise<void> {
-    await noted(this.feeds, async () => {
-      const response = await this.#open('/feed');
-      let received = '';
+  async #feed(): Promise<Answer> {
+    const startedAtMs = performance.now();
+    let [status, body] = [0, ''];
+    try {
+      const asked = get(`${this.url}/feed`, { agent: false });
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      status = response.statusCode ?? 0;
       for await (const chunk of response.setEncoding('utf8')) {
-        received += String(chunk);
-        if (EVENT.test(received) && received.endsWith('\n\n')) break;
+        body += String(chunk);
+        if (EVENT.test(body) && body.endsWith('\n\n')) break;
       }
       response.destroy();
-      return response.statusCode;
-    });
+    } catch (error) {
+      [status, body] = [0, String(error)];
+    }
+    return { status, body, tookMs: performance.now() - startedAtMs };
   }
-
-  /** Over a connection of its own, as a visitor who has just come. */
-  async #open(path: string): Promise<IncomingMessage> {
-    const [response] = (await once(get(this.url + path, { agent: false }), 'response')) as [
-      IncomingMessage,
-    ];
-    return response;
-  }
-}
-
-async function noted(answers: Answers, visit: () => Promise<number | undefined>): Promise<void> {
-  const startedAtMs = performance.now();
-  let [status, body] = [0, ''];
-  try {
-    status = (await visit()) ?? 0;
-  } catch (error) {
-    body = String(error);
-  }
-  answers.note({ status, body, tookMs: performance.now() - startedAtMs }, 200);
 }

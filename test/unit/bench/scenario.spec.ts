@@ -40,7 +40,7 @@ it('variants are measured in turn, beside each other, and one that cannot run sa
   ]);
   expect(told.slice(0, 2)).toEqual([
     '*** NOT RUN: speed · theirs: it needs a package',
-    'speed: 4 measurements in 2 rounds, about 4 min',
+    'speed: 4 to measure in 2 rounds, about 4 min',
   ]);
   expect(told.at(-1)).toBe('speed · 4/4 · ours: per second 15, rounds: 1');
 });
