@@ -21,7 +21,7 @@ export interface TimerLateness {
   maxMs: number;
 }
 
-export const ALL_TIMERS = 'all of them';
+const ALL_TIMERS = 'all of them';
 
 /** What became of the orders. */
 export interface OrderCounts {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
+import { Client, types } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { endSessionSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
 import { createTestDatabase } from '../support/database.js';
@@ -10,9 +10,36 @@ import {
   plainHandler,
 } from '../support/delay-node.js';
 import type { Json } from '../support/delay-payloads.js';
-import { parseOtherwise } from '../support/foreign-parsers.js';
 import { clientRunner, OtherNode } from '../support/other-node.js';
 import { Stage } from './engine/support/stage.js';
+
+/** Of these TypeORM reads the server's version and schema. */
+const LEFT_ALONE: ReadonlySet<number> = new Set([
+  types.builtins.TEXT,
+  types.builtins.VARCHAR,
+  19 /* name */,
+]);
+
+/** Of bool, int, text, bigint, float8 and timestamptz. */
+const ARRAYS = [1000, 1007, 1009, 1016, 1022, 1185];
+
+const OIDS = [...Object.values(types.builtins), ...ARRAYS]
+  .filter((oid) => typeof oid === 'number')
+  .filter((oid) => !LEFT_ALONE.has(oid));
+
+/**
+ * Does what applications do to `pg`, for the whole process and for every type but text: `numeric` as a Money,
+ * `bigint` as a BigInt, instants as a DateTime of its own.
+ *
+ * @returns puts the parsers back
+ */
+function parseOtherwise(): () => void {
+  const before = OIDS.map((oid) => [oid, types.getTypeParser(oid)] as const);
+  for (const oid of OIDS) types.setTypeParser(oid, (text: string) => ({ parsed: text }));
+  return () => {
+    for (const [oid, parser] of before) types.setTypeParser(oid, parser as never);
+  };
+}
 
 /** What a role or a database may have set, and an application may have told `pg`: nothing changes. */
 const SETTINGS = {

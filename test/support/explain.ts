@@ -1,7 +1,7 @@
 import { type Client, escapeLiteral } from 'pg';
 
 /** One node of an executed plan, with the few facts that tests look at. */
-export interface PlanNode {
+interface PlanNode {
   type: string;
   index: string | undefined;
   indexCond: string;

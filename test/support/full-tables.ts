@@ -5,14 +5,14 @@ export const FUTURE = 200_000;
 /** Delays of a served name that are due, each of a group of its own; their ids follow those of the future ones. */
 export const OVERDUE = 2_000;
 /** Groups that have a limit, and one attempt each that is over: those of the overdue ones among them. */
-export const LIMITED = 20_000;
+const LIMITED = 20_000;
 /** Delays that are due and that nobody serves: long overdue, in front of all others. */
-export const ORPHANS = 50_000;
+const ORPHANS = 50_000;
 /** Delays of a served name that come due within the horizon. */
 export const SOON = 300;
 
 export const SERVED = 'test.served';
-export const ORPHANED = 'test.orphaned';
+const ORPHANED = 'test.orphaned';
 export const HORIZON_MS = 30_000;
 
 const HISTORY = 50_000;

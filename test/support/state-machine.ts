@@ -64,7 +64,7 @@ export type Step =
   | 'bury'
   | 'move on';
 
-export type End = 'completed' | 'cancelled' | 'discarded' | 'superseded';
+type End = 'completed' | 'cancelled' | 'discarded' | 'superseded';
 
 export interface Write {
   /** The statement, as the document calls it. */

@@ -24,7 +24,7 @@ export interface Answer {
 }
 
 /** Every verb moves the delay to this time and payload. */
-export const FAR = '2h';
+const FAR = '2h';
 export const NEW_PAYLOAD = { n: 2 };
 
 /** Does it and says what came of it; a typed error counts as an answer. */
