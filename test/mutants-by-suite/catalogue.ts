@@ -1,5 +1,6 @@
 import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
 import { RECURRENCES } from './recurrences.js';
+import { ADMITTED } from './admission.js';
 import { RERUNS } from './reruns.js';
 import { MENDED } from './mended.js';
 import { CROWDS } from './crowds.js';
@@ -25,6 +26,7 @@ import type { Mutant } from './mutant.js';
 export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...IMPOLITE,
   ...RECURRENCES,
+  ...ADMITTED,
   ...RERUNS,
   ...MENDED,
   ...CROWDS,

@@ -79,13 +79,17 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   },
   'has-no-room-for-who-may': {
     about: 'keeps whoever waits for its limit in the place of a group that may run',
-    patches: [patch(LINE, '!isCrowded && own?.isHeld === true', '!isCrowded')],
+    patches: [patch(LINE, '!isCrowded && own?.isThrottled === true', '!isCrowded')],
     tests: ['unit/worker/ready-queue'],
   },
   'counts-what-is-held': {
     about: 'takes those that wait for limits of their groups for enough',
     patches: [
-      patch('worker/timer-queue.ts', 'this.#ready.size - this.#ready.held <', 'this.#ready.size <'),
+      patch(
+        'worker/timer-queue.ts',
+        'this.#ready.size - this.#ready.throttled <',
+        'this.#ready.size <',
+      ),
     ],
     tests: ['integration/engine/held-groups'],
   },
@@ -98,7 +102,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   },
   'asks-who-waits': {
     about: 'asks each group that waits for its limit, for each delay that runs',
-    patches: [patch(LINE, "if (answer === 'its group waits') this.#setAside(group);", '')],
+    patches: [patch(LINE, "if (answer === 'group throttled') this.#setAside(group);", '')],
     tests: ['unit/worker/full-groups', 'unit/worker/ready-queue'],
   },
   'looks-at-all-blocks': {
@@ -106,8 +110,8 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'worker/admission.ts',
-        'pauseLeftMs: claim.pauseLeftMs }',
-        'pauseLeftMs: Math.min(claim.pauseLeftMs, throttles.leftMs()) }',
+        'pauseLeftMs: claim.pacedUntilMs - nowMs }',
+        'pauseLeftMs: Math.min(claim.pacedUntilMs - nowMs, this.throttles.leftMs()) }',
       ),
     ],
     tests: ['unit/worker/full-groups'],

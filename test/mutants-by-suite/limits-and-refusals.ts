@@ -33,17 +33,13 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   'shrinks-the-neighbours': {
     about: 'claims what was too much together with names that are well',
     patches: [
-      patch(
-        CLAIM_SIZES,
-        'return claimedWithin !== undefined || this.#names.has(name);',
-        'return false;',
-      ),
+      patch(CLAIM_SIZES, 'claimedWithin !== undefined || claimSize !== undefined;', 'false;'),
     ],
     tests: ['unit/worker/claim-sizes'],
   },
   'claims-two-apart': {
     about: 'lets the claims of names that are not well take both places',
-    patches: [patch(CLAIM_SIZES, 'return !this.#isApartOnItsWay;', 'return true;')],
+    patches: [patch(CLAIM_SIZES, 'return !this.#isApartInFlight;', 'return true;')],
     tests: ['unit/worker/claim-sizes'],
   },
   'spins-on-one': {

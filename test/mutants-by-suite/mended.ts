@@ -38,8 +38,8 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'overtakes-who-waits': {
     about: 'gives the one place of a name to a claim, while others wait for it',
-    patches: [patch('worker/admission.ts', '!isTurnOfWaiting && limits', 'limits')],
-    tests: ['unit/worker/next-claim'],
+    patches: [patch('worker/admission.ts', '(dealing.isQueued && mayWait)', 'false')],
+    tests: ['unit/worker/admission'],
   },
   'empties-by-the-clock': {
     about: 'takes from a bucket what a clock was set back',

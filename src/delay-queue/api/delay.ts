@@ -282,8 +282,8 @@ export interface ParsedPayloads {}
  * - **stalled**: the last lease ended without a result; the process was killed or paused.
  * - **overflow**: due delays that do not fit in memory. The **scanner** finds them again.
  * - **concurrency limit**: calls of a name that one node may run; each takes a slot.
- *   **reservation**: the slot of one call, with its delays. **prefetched**: claimed shortly before
- *   a slot is free.
+ *   **admission**: how much of a name the next claim may ask for. **prefetched**: claimed shortly
+ *   before a slot is free.
  * - **limit**: what all nodes together may start of a name or group, kept as a **quota** of which
  *   each attempt holds a **permit**. **throttled**: held back by a limit.
  *

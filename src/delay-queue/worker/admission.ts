@@ -1,355 +1,260 @@
 import { DelayConfigError } from '../api/errors.js';
 import type { DelayEvents } from '../api/events.js';
-import type {
-  Handler,
-  HandlerLimits,
-  HandlerRegistry,
-  Limit,
-} from '../handlers/handler.registry.js';
-import { groupText } from '../store/rows/delay-rows.js';
-import { CHECKED, invariant } from '../tasks/invariant.js';
+import type { HandlerRegistry, Limit } from '../handlers/handler.registry.js';
 import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import type { Admit, Entry } from './fair-queue.js';
+import { type ClaimSizes, isClaimedApart, type Throttles } from './limits.js';
+import type { NameState, NameStates } from './name-state.js';
 import type { TimerQueue } from './timer-queue.js';
-import type { ClaimSizes, CallSlots, Throttles } from './limits.js';
 
-/** What is claimed ahead of its place begins within so long, as far as handlers of that name took so far. */
-const BEGINS_WITHIN_MS = 20;
-
-/** A longer call moves the mean by its part at once, a shorter one by a small part: better too few than too many. */
-const LONGER = 1 / 4;
-const SHORTER = 1 / 16;
-
-interface Pace {
-  /** How long a call of that name takes; Infinity: not known yet. */
-  meanMs: number;
-  /** Calls that are claimed, or being claimed, and have no place. */
-  ahead: number;
-  /** Of these, those whose claim is on its way. */
-  asked: number;
-}
-
-/**
- * How many delays of a name may be claimed before there is a place for them. Handlers of a millisecond would else wait for
- * claims most of the time: one that is answered in five milliseconds, for ten places, makes two thousand a second.
- *
- * A handler that takes as long as that never has a call waiting, nor has one in a batch, in a transaction, or with
- * limits on all nodes together.
- */
-export class Prefetch {
-  readonly #paces = new Map<string, Pace>();
-
-  /** @param claimBatch of one name, at most */
-  constructor(
-    private readonly registry: HandlerRegistry,
-    private readonly claimBatch: number,
-  ) {}
-
-  /** An entry whose attempt may be its last is not risked: a process that dies spends the attempts that wait in it. */
-  mayWait({ name, failed, stalled }: Entry): boolean {
-    const handler = this.registry.get(name);
-    return !failed && !stalled && handler !== undefined && isSimple(handler);
-  }
-
+/** What one claim may ask for of one name. */
+export interface Allowance {
+  /** Calls that get a slot. */
+  slots: number;
+  /** Delays that are claimed before they have a slot. */
+  prefetch: number;
+  /** Free slots belong to prefetched calls: delays that may be prefetched get none. */
+  isQueued: boolean;
+  /** Calls that delays share. */
+  batches: number;
+  /** Delays, of all calls together. */
+  delays: number;
   /**
-   * How many more one claim may ask for. None while more than half of those that may wait do: claims are dear.
+   * What holds back the next delay: calls that run, a batch that is not full, a limit over all
+   * nodes, too many overrunning handlers, or a claim in flight.
    */
-  roomFor(name: string): number {
-    const { meanMs, ahead } = this.#paceOf(name);
-    if (meanMs >= BEGINS_WITHIN_MS) return 0;
-    const fit = Math.floor((this.#concurrencyOf(name) * BEGINS_WITHIN_MS) / meanMs);
-    const most = Math.min(this.claimBatch, fit);
-    return ahead * 2 > most ? 0 : most - ahead;
-  }
-
-  /**
-   * Whether a place that is free belongs to those whose claim is on its way: of two claims the second may be answered
-   * first, and handlers that run one at a time do so in the order in which they are due.
-   */
-  isTurnOfOthers(name: string): boolean {
-    return this.#paceOf(name).asked > 0 && this.#concurrencyOf(name) === 1;
-  }
-
-  /** Whether calls of that name wait, of which one runs at a time: a place that is free is for the first of them. */
-  isTurnOfWaiting(name: string): boolean {
-    const { ahead, asked } = this.#paceOf(name);
-    return ahead > asked && this.#concurrencyOf(name) === 1;
-  }
-
-  /** One is to be claimed without a place. */
-  ask(name: string): void {
-    const pace = this.#paceOf(name);
-    pace.ahead += 1;
-    pace.asked += 1;
-  }
-
-  /** Its claim was answered. */
-  answered(name: string): void {
-    const pace = this.#paceOf(name);
-    pace.asked -= 1;
-    if (CHECKED) invariant(pace.asked >= 0, 'a claim is answered once', name, pace.asked);
-  }
-
-  /** It has a place now, or will not get one. */
-  remove(name: string): void {
-    const pace = this.#paceOf(name);
-    pace.ahead -= 1;
-    if (CHECKED) invariant(pace.ahead >= 0, 'prefetched calls', name, pace.ahead);
-  }
-
-  /**
-   * A call of that name took so long.
-   * @param atOnce of handlers that return no promise one runs at a time, however many places they have
-   */
-  took(name: string, tookMs: number, atOnce: boolean): void {
-    const pace = this.#paceOf(name);
-    const ms = atOnce ? tookMs * this.#concurrencyOf(name) : tookMs;
-    if (pace.meanMs === Infinity) pace.meanMs = ms;
-    else pace.meanMs += (ms - pace.meanMs) * (ms > pace.meanMs ? LONGER : SHORTER);
-  }
-
-  /** Calls of that name have kept others waiting for too long: none waits until they are quick again. */
-  isSlow(name: string): void {
-    const pace = this.#paceOf(name);
-    pace.meanMs = Math.max(pace.meanMs, BEGINS_WITHIN_MS);
-  }
-
-  #concurrencyOf(name: string): number {
-    return this.registry.get(name)?.concurrency ?? 1;
-  }
-
-  #paceOf(name: string): Pace {
-    let pace = this.#paces.get(name);
-    if (pace === undefined)
-      this.#paces.set(name, (pace = { meanMs: Infinity, ahead: 0, asked: 0 }));
-    return pace;
-  }
+  heldBy: 'slots' | 'pace' | 'throttle' | 'cool-down' | 'claim';
+  /** Until when, if time alone ends that, on the clock of `pace` or `throttle`; else Infinity. */
+  untilMs: number;
 }
 
-const isSimple = ({ transactional, batch, limits, maxAttempts }: Handler): boolean =>
-  !transactional && batch === null && limits === null && maxAttempts > 1;
-
-/** The first is between a name's first call and its second, unless that one is full before. */
-const PAUSE: Growth = { firstMs: 5, factor: 2, lastMs: 1_000, jitter: 0 };
-
-interface Running {
-  calls: number;
-  lastBeganAtMs: number;
+/** What is the same for all names of one claim. */
+export interface ClaimTerms {
+  /** `performance.now()` */
+  nowMs: number;
+  /** On the clock of throttles. */
+  limitsNowMs: number;
+  /** A claim under limits is in flight; a second one would take a group out of order. */
+  isLimitedInFlight: boolean;
+  /** Delays of one claim, at most. */
+  claimBatch: number;
 }
 
-const NONE: Running = { calls: 0, lastBeganAtMs: -Infinity };
-
-/**
- * When a further call of a batch handler is worth its place. The first one never waits. While others
- * run, one begins as soon as its batch is full, or when a pause has passed since the last one began:
- * 5 ms with one running, doubled with each further one, a second at most.
- *
- * Without a pause each millisecond of a burst would begin a call for the few delays that it brings,
- * until all places are taken. No single pause fits: one that spares the places of a handler that takes
- * seconds is an age to one that takes milliseconds. Doubled, it is about as long as the first of the
- * calls that run has taken already, so none waits out of proportion, and ten places of a slow
- * handler last for 2.5 s at least.
- */
-export class BatchPace {
-  readonly #running = new Map<string, Running>();
-
-  constructor(private readonly registry: HandlerRegistry) {}
-
-  /** Delays of one call of that name, at most. */
-  batchOf(name: string): number {
-    return this.registry.get(name)?.batch ?? 1;
+/** How much of a name the next claim may ask for. Pure: it reads no clock and asks no queue. */
+export function admission(name: NameState, terms: ClaimTerms): Allowance {
+  const { concurrency, limits } = name.handler;
+  if (limits !== null) {
+    if (terms.isLimitedInFlight) return nothing('claim');
+    const untilMs = name.throttledUntilMs('');
+    if (untilMs > terms.limitsNowMs) return nothing('throttle', untilMs);
   }
-
-  /** Whether an entry may have others beside it. Those that may not are not paced, nor counted. */
-  shares({ name, failed, stalled }: Entry): boolean {
-    return this.batchOf(name) > 1 && !failed && !stalled;
-  }
-
-  /** How long a call of that name that is not full has to wait; 0: it may begin. */
-  pauseLeftMs(name: string, nowMs: number): number {
-    const { calls, lastBeganAtMs } = this.#running.get(name) ?? NONE;
-    if (calls === 0) return 0;
-    return Math.max(0, lastBeganAtMs + pauseMs(PAUSE, calls) - nowMs);
-  }
-
-  /** A call has taken its place; `first` is its first entry. */
-  began(first: Entry, nowMs: number): void {
-    if (!this.shares(first)) return;
-    const { calls } = this.#running.get(first.name) ?? NONE;
-    this.#running.set(first.name, { calls: calls + 1, lastBeganAtMs: nowMs });
-  }
-
-  /** The call has given its place back. */
-  ended(first: Entry): void {
-    const running = this.#running.get(first.name);
-    if (running === undefined || !this.shares(first)) return;
-    running.calls -= 1;
-    if (CHECKED) invariant(running.calls >= 0, 'batches that run', first.name, running.calls);
-  }
+  if (name.mustCoolDown) return nothing('cool-down');
+  // Of two claims the second may be answered first, and what runs one at a time runs in order.
+  if (concurrency === 1 && name.asked > 0) return nothing('claim');
+  const slots = concurrency - name.running;
+  const isShared = (name.handler.batch ?? 1) > 1;
+  const batches = isShared ? batchesOf(name, terms.nowMs) : Infinity;
+  const isPaced = batches < slots;
+  return {
+    slots,
+    // Prefetched delays would take the slots for which stalled ones take turns.
+    prefetch: name.stalledDue > 0 ? 0 : name.roomToPrefetch(terms.claimBatch),
+    isQueued: concurrency === 1 && name.prefetched > 0,
+    batches,
+    delays: Math.min(
+      terms.claimBatch,
+      name.claimSize?.now ?? Infinity,
+      limits === null ? Infinity : mostOf(limits.all),
+    ),
+    heldBy: isPaced ? 'pace' : 'slots',
+    untilMs: isPaced ? nextBatchMs(name, batches, terms.nowMs) : Infinity,
+  };
 }
 
-interface Parts {
-  limits: CallSlots;
-  throttles: Throttles;
-  pace: BatchPace;
-  ahead: Prefetch;
-  sizes: ClaimSizes;
-  /** What is due, the one that asks to be admitted included. */
-  queue: { waiting(name: string): number; hasStalled(name: string): boolean };
-}
+const nothing = (heldBy: Allowance['heldBy'], untilMs = Infinity): Allowance => ({
+  slots: 0,
+  prefetch: 0,
+  isQueued: false,
+  batches: 0,
+  delays: 0,
+  heldBy,
+  untilMs,
+});
 
-/** Why an entry is not admitted; undefined: no limit is against it. */
-type Held = Exclude<ReturnType<Admit>, 'yes'> | undefined;
-
+/** What a claim can get at most under that limit. */
 const mostOf = ({ concurrency, burst }: Limit): number =>
   Math.min(concurrency || Infinity, burst || Infinity);
 
-/** How many a claim asks for of each name and group that has limits. */
-class Asked {
-  readonly #counts = new Map<string, number>();
+/** The first pause is between a name's first batch and its second, unless that one is full. */
+const PAUSE: Growth = { firstMs: 5, factor: 2, lastMs: 1_000, jitter: 0 };
 
-  of(name: string, group: string | null = null): number {
-    return this.#counts.get(groupText(name, group)) ?? 0;
-  }
-
-  add({ name, group }: Entry): void {
-    this.#counts.set(groupText(name, null), this.of(name) + 1);
-    if (group !== null) this.#counts.set(groupText(name, group), this.of(name, group) + 1);
-  }
+/**
+ * Batches that may begin. The first never waits. Beside others a batch waits until it is full, or
+ * until a pause has passed since the last one began: 5 ms beside one, doubled with each further
+ * one, a second at most.
+ *
+ * Without a pause each millisecond of a burst would begin a call for its few delays, until all
+ * slots are taken. No fixed pause fits handlers of milliseconds and of seconds. Doubled, it is about
+ * as long as the first running call has taken already, so no delay waits out of proportion, and ten
+ * slots of a slow handler last for 2.5 s at least.
+ */
+function batchesOf(name: NameState, nowMs: number): number {
+  const full = Math.floor(name.due / (name.handler.batch ?? 1));
+  return full === 0 && nextBatchMs(name, 0, nowMs) <= nowMs ? 1 : full;
 }
 
-/** Entries of one call. */
-interface Asking {
-  entries: [Entry, ...Entry[]];
-  /** Else it is claimed ahead of one. */
-  hasSlot: boolean;
+/** When a batch that is not full may begin, after so many that begin now. */
+function nextBatchMs({ batches, batchBeganAtMs }: NameState, more: number, nowMs: number): number {
+  const lastMs = more > 0 ? nowMs : batchBeganAtMs;
+  return batches + more === 0 ? -Infinity : lastMs + pauseMs(PAUSE, batches + more);
 }
 
-/** Puts together what one claim asks for: which entries travel in which call, one place per call. */
-export class NextClaim {
-  readonly calls: Asking[] = [];
-  /** How many more of a name may be claimed ahead of their places. */
-  readonly #room = new Map<string, number>();
-  /** How long the first of those has to wait that were refused for their pace; Infinity: none was. */
-  pauseLeftMs = Infinity;
+/** An allowance, as it is used up. */
+interface Dealing extends Allowance {
+  /** A call with room for further delays. */
+  open?: AdmittedCall | undefined;
+  /** Delays by group, of a name with limits. */
+  groups?: Map<string, number>;
+}
+
+/** What one claim asks for: which delays share a call, and which calls have a slot. */
+class NextClaim {
+  readonly calls: AdmittedCall[] = [];
+  /** When the first batch that was held back by its pace may begin; Infinity: none was. */
+  pacedUntilMs = Infinity;
   /** Of which kind of names the first one was. */
   #isLimited: boolean | undefined;
-  readonly #asked = new Asked();
-  /** Entries that it has taken in, and how many it may, as far as these say. */
+  readonly #dealings = new Map<NameState, Dealing>();
   #taken = 0;
+  /** Delays that it may ask for, by the claims of these that failed. */
   #most = Infinity;
   /** It asks for this name alone. */
-  #apart: string | undefined;
-  /** Calls of batch handlers that have room, by name. */
-  readonly #open = new Map<string, Entry[]>();
+  #apart: NameState | undefined;
 
-  /** @param nowMs `performance.now()` */
   constructor(
-    private readonly parts: Parts,
-    private readonly nowMs: number,
+    private readonly keeper: SlotKeeper,
+    private readonly names: NameStates,
+    private readonly mayClaimApart: boolean,
+    private readonly terms: ClaimTerms,
   ) {}
 
-  /** Takes an entry in, if its name has a batch with room, or a place that it is worth. */
-  admit(entry: Entry): ReturnType<Admit> {
-    const rules = this.parts.limits.acrossNodes(entry.name);
-    // Names with limits are claimed by a statement of their own: a claim is of these, or of the others.
-    if (this.#isLimited !== undefined && this.#isLimited !== (rules !== null)) return 'no';
-    if (!this.#fits(entry)) return 'no';
-    const held = rules === null ? undefined : this.#throttledBy(entry, rules);
+  /** Takes a delay in, if its name has a batch with room, a slot, or room to prefetch. */
+  admit(entry: Entry, name: NameState): ReturnType<Admit> {
+    const isLimited = name.handler.limits !== null;
+    // Limited names have a statement of their own: a claim asks for those, or for the others.
+    if (this.#isLimited !== undefined && this.#isLimited !== isLimited) return 'no';
+    if (!this.#fits(entry, name)) return 'no';
+    const dealing = this.#dealingOf(name);
+    if (dealing.delays <= 0) return 'no';
+    const held = isLimited ? this.#heldByGroup(entry, name, dealing) : undefined;
     if (held !== undefined) return held;
-    if (!this.#hasSlot(entry)) return 'no';
-    this.#isLimited = rules !== null;
-    this.#take(entry);
-    if (rules !== null) this.#asked.add(entry);
+    if (!this.#deal(entry, name, dealing)) return 'no';
+    dealing.delays -= 1;
+    this.#take(entry, name, isLimited);
     return 'yes';
   }
 
+  #dealingOf(name: NameState): Dealing {
+    let dealing = this.#dealings.get(name);
+    if (dealing === undefined) {
+      dealing = admission(name, this.terms);
+      this.#dealings.set(name, dealing);
+    }
+    return dealing;
+  }
+
   /** Whether one claim may ask for it and for what it asks for already. */
-  #fits(entry: Entry): boolean {
-    const { sizes } = this.parts;
-    const isApart = sizes.isApart(entry);
-    if (this.#taken === 0) return !isApart || sizes.mayClaimApart;
-    if (this.#apart === undefined ? isApart : this.#apart !== entry.name) return false;
-    return this.#taken < Math.min(this.#most, sizes.mostWith(entry));
+  #fits(entry: Entry, name: NameState): boolean {
+    const isApart = isClaimedApart(entry, name);
+    if (this.#taken === 0) return !isApart || this.mayClaimApart;
+    if (this.#apart === undefined ? isApart : this.#apart !== name) return false;
+    return this.#taken < Math.min(this.#most, entry.claimedWithin ?? Infinity);
   }
 
-  #take(entry: Entry): void {
-    const { sizes } = this.parts;
-    if (this.#taken === 0 && sizes.isApart(entry)) this.#apart = entry.name;
+  #take(entry: Entry, name: NameState, isLimited: boolean): void {
+    this.#isLimited = isLimited;
+    if (this.#taken === 0 && isClaimedApart(entry, name)) this.#apart = name;
     this.#taken += 1;
-    this.#most = Math.min(this.#most, sizes.mostWith(entry));
+    if (entry.claimedWithin !== undefined) this.#most = Math.min(this.#most, entry.claimedWithin);
+    if (!isLimited || entry.group === null) return;
+    const { groups = new Map<string, number>() } = this.#dealingOf(name);
+    groups.set(entry.group, (groups.get(entry.group) ?? 0) + 1);
+    this.#dealingOf(name).groups = groups;
   }
 
-  /** No more are asked for than can be had. */
-  #throttledBy({ name, group }: Entry, { all, perGroup }: HandlerLimits): Held {
-    const held = this.parts.throttles.throttledBy(name, group);
-    if (held !== undefined) return held === 'name' ? 'no' : 'its group waits';
-    if (this.#asked.of(name) >= mostOf(all)) return 'no';
-    const isFull = group !== null && this.#asked.of(name, group) >= mostOf(perGroup);
-    return isFull ? 'not its group' : undefined;
+  #heldByGroup(
+    { group }: Entry,
+    name: NameState,
+    { groups }: Dealing,
+  ): 'group throttled' | 'group full' | undefined {
+    if (group === null || name.handler.limits === null) return undefined;
+    if (name.throttledUntilMs(group) > this.terms.limitsNowMs) return 'group throttled';
+    const isFull = (groups?.get(group) ?? 0) >= mostOf(name.handler.limits.perGroup);
+    return isFull ? 'group full' : undefined;
   }
 
-  #hasSlot(entry: Entry): boolean {
-    const { limits, pace, ahead } = this.parts;
-    const shares = pace.shares(entry);
-    const open = shares ? this.#open.get(entry.name) : undefined;
-    if (open !== undefined) {
-      open.push(entry);
-      if (open.length === pace.batchOf(entry.name)) this.#open.delete(entry.name);
+  #deal(entry: Entry, name: NameState, dealing: Dealing): boolean {
+    const mayShare = name.mayShare(entry);
+    if (mayShare && dealing.open !== undefined) {
+      const size = dealing.open.entries.push(entry);
+      if (size === name.handler.batch) dealing.open = undefined;
       return true;
     }
-    if (shares && !this.#isWorthACall(entry.name)) return false;
-    if (!this.#room.has(entry.name) && ahead.isTurnOfOthers(entry.name)) return false;
-    const isTurnOfWaiting = ahead.isTurnOfWaiting(entry.name) && ahead.mayWait(entry);
-    const hasSlot = !isTurnOfWaiting && limits.acquire(entry.name);
-    if (!hasSlot && !this.#mayWait(entry)) return false;
-    const entries: Asking['entries'] = [entry];
-    this.calls.push({ entries, hasSlot });
-    pace.began(entry, this.nowMs);
-    if (shares) this.#open.set(entry.name, entries);
+    if (mayShare && dealing.batches <= 0) {
+      if (dealing.heldBy === 'pace') {
+        this.pacedUntilMs = Math.min(this.pacedUntilMs, dealing.untilMs);
+      }
+      return false;
+    }
+    const mayWait = name.mayPrefetch(entry);
+    const hasSlot = this.#takeSlot(name, dealing, mayWait);
+    if (!hasSlot && !(mayWait && this.#prefetch(name, dealing))) return false;
+    const call = new AdmittedCall([entry], name, this.keeper, hasSlot);
+    this.calls.push(call);
+    if (!mayShare) return true;
+    dealing.batches -= 1;
+    dealing.open = call;
+    name.batchBegan(this.terms.nowMs);
     return true;
   }
 
-  #mayWait(entry: Entry): boolean {
-    const { ahead, queue } = this.parts;
-    // Who waits would have the places for which stalled ones take turns.
-    if (!ahead.mayWait(entry) || queue.hasStalled(entry.name)) return false;
-    const room = this.#room.get(entry.name) ?? ahead.roomFor(entry.name);
-    this.#room.set(entry.name, room - 1);
-    if (room <= 0) return false;
-    ahead.ask(entry.name);
+  #takeSlot(name: NameState, dealing: Dealing, mayWait: boolean): boolean {
+    if (dealing.slots <= 0 || (dealing.isQueued && mayWait)) return false;
+    // Transactional handlers of all names share the connections of the pool.
+    if (!this.names.acquire(name)) return false;
+    dealing.slots -= 1;
     return true;
   }
 
-  #isWorthACall(name: string): boolean {
-    const { pace, queue } = this.parts;
-    const leftMs = pace.pauseLeftMs(name, this.nowMs);
-    if (leftMs === 0 || queue.waiting(name) >= pace.batchOf(name)) return true;
-    this.pauseLeftMs = Math.min(this.pauseLeftMs, leftMs);
-    return false;
+  #prefetch(name: NameState, dealing: Dealing): boolean {
+    if (dealing.prefetch <= 0) return false;
+    dealing.prefetch -= 1;
+    name.ask();
+    return true;
   }
 }
 
-/** What is due and has a place to run, or will have one soon: the entries of one call. */
+/** The delays of one call of a claim. It has a slot, or is prefetched and waits for one. */
 export class AdmittedCall {
   #beganAtMs = Number.NaN;
   #isAnswered: boolean;
 
   constructor(
-    readonly entries: readonly [Entry, ...Entry[]],
-    private readonly reservations: Admission,
+    readonly entries: [Entry, ...Entry[]],
+    readonly name: NameState,
+    private readonly keeper: SlotKeeper,
     private hasSlot: boolean,
   ) {
     this.#isAnswered = hasSlot;
   }
 
   /**
-   * The call begins, if there is a place for it.
-   * @param isFirst none of its name waits longer: else it has only the place that it came with
+   * The call begins, if there is a slot for it.
+   * @param isFirst none of its name waits longer: otherwise only the slot that it came with counts
    */
   takeSlot(isFirst = true): boolean {
     this.#answered();
-    this.hasSlot ||= isFirst && this.reservations.takeSlot(this.entries[0]);
+    this.hasSlot ||= isFirst && this.keeper.take(this.name);
     if (this.hasSlot) this.#beganAtMs = performance.now();
     return this.hasSlot;
   }
@@ -357,14 +262,15 @@ export class AdmittedCall {
   /** Once, when the call is over or does not come. */
   release(atOnce = false): void {
     this.#answered();
-    const [first] = this.entries;
+    if (!this.hasSlot) return this.keeper.leave(this.name);
     const tookMs = performance.now() - this.#beganAtMs;
-    if (this.hasSlot) this.reservations.release(first, tookMs, atOnce);
-    else this.reservations.leave(first);
+    // NaN: it never began.
+    if (tookMs >= 0) this.name.took(tookMs, atOnce);
+    this.keeper.release(this.entries[0], this.name);
   }
 
   #answered(): void {
-    if (!this.#isAnswered) this.reservations.prefetch.answered(this.entries[0].name);
+    if (!this.#isAnswered) this.name.answered();
     this.#isAnswered = true;
   }
 }
@@ -372,85 +278,72 @@ export class AdmittedCall {
 /** What one claim asks for. */
 interface Admitted {
   calls: readonly AdmittedCall[];
-  /** How long the first of those has to wait that were refused for their pace; Infinity: none was. */
+  /** In how long the first batch may begin that was held back by its pace; Infinity: none was. */
   pauseLeftMs: number;
 }
 
 /** What becomes of slots. */
 interface SlotPort {
   /** A call of that name has given its slot back. */
-  freed(name: string): void;
-  /** A call has left that had no slot: others of its name may be claimed. */
+  freed(name: NameState): void;
+  /** A prefetched call has left without a slot: others of its name may be claimed. */
   vacant(): void;
 }
 
-/**
- * Reserves places for what is due: what is claimed has a place, or will have one within a moment. Stalled delays run one at
- * a time.
- */
-export class Admission {
-  readonly prefetch: Prefetch;
-  readonly #pace: BatchPace;
+/** Gives slots to what is due, and takes them back. Stalled delays run one at a time. */
+export class SlotKeeper {
   #stalledRuns = false;
 
   constructor(
-    private readonly limits: CallSlots,
-    registry: HandlerRegistry,
-    { claimBatch }: { claimBatch: number },
+    private readonly names: NameStates,
+    private readonly claimBatch: number,
     private readonly throttles: Throttles,
     private readonly sizes: ClaimSizes,
-    private readonly queue: Pick<TimerQueue, 'take' | 'waiting' | 'hasStalled'>,
+    private readonly queue: Pick<TimerQueue, 'take'>,
     private readonly to: SlotPort,
-  ) {
-    this.#pace = new BatchPace(registry);
-    this.prefetch = new Prefetch(registry, claimBatch);
-  }
+  ) {}
 
-  /** @param nowMs `performance.now()` */
+  /** Takes out of the queue what one claim asks for. @param nowMs `performance.now()` */
   admit(nowMs: number): Admitted {
-    const { limits, throttles, prefetch: ahead, sizes, queue } = this;
-    const claim = new NextClaim(
-      { limits, pace: this.#pace, throttles, ahead, sizes, queue },
+    const claim = new NextClaim(this, this.names, this.sizes.mayClaimApart, {
       nowMs,
-    );
-    const taken = queue.take((entry) => claim.admit(entry), !this.#stalledRuns);
+      limitsNowMs: this.throttles.nowMs(),
+      isLimitedInFlight: this.throttles.isAsking,
+      claimBatch: this.claimBatch,
+    });
+    const taken = this.queue.take((entry, name) => claim.admit(entry, name), !this.#stalledRuns);
     if (taken === 'stalled') this.#stalledRuns = true;
-    const calls = claim.calls.map(
-      ({ entries, hasSlot }) => new AdmittedCall(entries, this, hasSlot),
-    );
-    return { calls, pauseLeftMs: claim.pauseLeftMs };
+    return { calls: claim.calls, pauseLeftMs: claim.pacedUntilMs - nowMs };
   }
 
-  /** For a call that was claimed without one. @param first entry of the call */
-  takeSlot({ name }: Entry): boolean {
-    const hasSlot = this.limits.acquire(name);
-    if (hasSlot) this.prefetch.remove(name);
+  /** For a prefetched call. */
+  take(name: NameState): boolean {
+    const hasSlot = this.names.acquire(name);
+    if (hasSlot) name.leave();
     return hasSlot;
   }
 
-  /** @param tookMs how long the call had its place; NaN: it never began */
-  release(first: Entry, tookMs: number, atOnce: boolean): void {
+  release(first: Entry, name: NameState): void {
     if (first.stalled) this.#stalledRuns = false;
-    this.#pace.ended(first);
-    this.limits.release(first.name);
-    if (tookMs >= 0) this.prefetch.took(first.name, tookMs, atOnce);
-    this.to.freed(first.name);
+    if (name.mayShare(first)) name.batchEnded();
+    this.names.release(name);
+    this.to.freed(name);
   }
 
-  /** Of a call that had no place, and will not get one. */
-  leave({ name }: Entry): void {
-    this.prefetch.remove(name);
+  /** Of a prefetched call that gets no slot. */
+  leave(name: NameState): void {
+    name.leave();
     this.to.vacant();
   }
 }
 
 /**
- * How many connections of the application's pool its transactional handlers may hold together, one each. A fifth
- * of the pool, one at least, stays with the application: a handler that wants a second one must be able to get it. One
- * more is for `@OnDeadDelay`, if there is any.
+ * How many connections of the application's pool its transactional handlers may hold together, one
+ * each. A fifth of the pool, one at least, stays with the application: a handler must be able to
+ * get a second one. One more is for `@OnDeadDelay`, if there is any.
  *
  * @param poolMax connections of the pool
- * @param concurrency of a handler that says nothing of it
+ * @param concurrency default of handlers that set none
  * @throws DelayConfigError when the pool is too small for its handlers
  */
 export function handlersShareOf(

@@ -23,7 +23,7 @@ import {
 import { type Completer, deadEvent, endOf } from './completer.js';
 import { Executor } from './executor.js';
 import type { FencedParts } from './fenced-transaction.js';
-import type { CallSlots } from './limits.js';
+import type { NameStates } from './name-state.js';
 
 export const NO_ATTEMPT_LEFT =
   'no attempt is left, and the last one ended without a word: its process was killed or paused';
@@ -178,7 +178,7 @@ interface ExhaustedParts {
   registry: HandlerRegistry;
   completer: Completer;
   inFlight: InFlight;
-  places: CallSlots;
+  names: NameStates;
   events: DelayEvents;
 }
 
@@ -200,7 +200,7 @@ export class ExhaustedDelays {
   readonly #executor: Executor;
 
   constructor(private readonly parts: ExhaustedParts) {
-    const { store, completer, events, inFlight, places, wheel, fenced } = parts;
+    const { store, completer, events, inFlight, names, wheel, fenced } = parts;
     const reports = new DeadLetterReports(store, completer, events);
     const ending = {
       ...fenced,
@@ -210,7 +210,7 @@ export class ExhaustedDelays {
         complete: (...how: Parameters<typeof reports.deadLetter>) => reports.deadLetter(...how),
       },
     };
-    this.#executor = new Executor(wheel, ending, reports, inFlight, places, withoutStarts(events));
+    this.#executor = new Executor(wheel, ending, reports, inFlight, names, withoutStarts(events));
     this.#reports = reports;
     this.#health = new TaskHealth(events, 'deadLetter');
   }

@@ -20,7 +20,7 @@ import {
 import type { InFlight, Outcome } from './claims.js';
 import type { Completer } from './completer.js';
 import { type FencedParts, FencedTransaction } from './fenced-transaction.js';
-import type { CallSlots } from './limits.js';
+import type { NameStates } from './name-state.js';
 
 /**
  * Calls the handler through its middleware.
@@ -274,11 +274,11 @@ export class Executor {
     private readonly fenced: FencedParts,
     private readonly completer: Pick<Completer, 'report'>,
     private readonly inFlight: InFlight,
-    private readonly limits: CallSlots,
+    private readonly names: Pick<NameStates, 'inAll' | 'overrun' | 'overrunEnded'>,
     private readonly events: DelayEvents,
   ) {
-    this.#deadlines = new Deadlines(wheel, limits.inAll);
-    this.#quiet = new Deadlines(wheel, limits.inAll);
+    this.#deadlines = new Deadlines(wheel, names.inAll);
+    this.#quiet = new Deadlines(wheel, names.inAll);
     this.#beginCoolDown = new BeginCoolDown(events);
   }
 
@@ -385,13 +385,13 @@ export class Executor {
 
   /** The handler goes on although its result is dropped: counted, so that it cannot pile up unseen. */
   #overrun({ name, event }: Attempt, outcome: Promise<Outcome>, quietMs: number): void {
-    const overrunning = this.limits.overrun(name);
+    const overrunning = this.names.overrun(name);
     const tell = (): void => void this.events.emit('overrunning', { ...event, overrunning });
     const later = quietMs > 0 ? this.#quiet.set(performance.now() + quietMs, tell) : undefined;
     if (later === undefined) tell();
     void outcome.finally(() => {
       later?.off();
-      this.limits.overrunEnded(name);
+      this.names.overrunEnded(name);
     });
   }
 }

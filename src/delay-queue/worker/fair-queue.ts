@@ -1,32 +1,33 @@
 import type { Wake } from '../store/rows/delay-rows.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
+import type { NameState, NameStates } from './name-state.js';
 
 /**
- * Where a wake is known from. `confirmed`: a row says so, or the commit of our own that wrote it. `hinted`: a hint,
- * or a commit of which a part may have been rolled back.
+ * Where a wake is known from. `confirmed`: from a row, or from our own commit that wrote it.
+ * `hinted`: from a hint, or from a commit of which a part may have been rolled back.
  */
 export type Source = 'confirmed' | 'hinted';
 
 /**
- * A wake this node keeps an eye on: waiting in the wheel, due when it came and told of in the next
- * turn, ready, or being claimed.
+ * A wake that this node watches: in the wheel; due on arrival, to be handed over in the next turn;
+ * ready; or being claimed.
  */
 export interface Entry extends Wake {
   state: 'wheel' | 'due' | 'ready' | 'claiming' | 'gone';
   handle: number;
   /** Claims in a row that found it locked or early. */
   timesNotClaimed: number;
-  /** A claim that asked for it failed: the next one asks for no more than so many. */
+  /** A claim that asked for it failed: the most that the next one may ask for. */
   claimedWithin?: number | undefined;
-  /** It was not read from a row here: there may never have been one. */
+  /** Not confirmed by a row: there may never have been one. */
   hinted: boolean;
-  /** Of the scanner's walk that brought it, in the order of wakes; 0: something else did. */
+  /** Number of the scan that found it; 0: no scan did. */
   scanNo: number;
-  /** What came of a later epoch while its claim was under way. */
+  /** A wake of a later epoch that arrived while its claim was in flight. */
   later?: [wake: Wake, source: Source] | undefined;
 }
 
-/** @param handle of the wheel, if it stands there */
+/** @param handle in the wheel, if it is there */
 export const entryOf = (
   { id, epoch, name, group, wakeMs, stalled, failed, orphaned = false }: Wake,
   state: Entry['state'],
@@ -34,7 +35,7 @@ export const entryOf = (
   hinted: boolean,
   scanNo: number,
 ): Entry => ({
-  // Written out: a copy by spreading costs as much as all else that is done for an entry.
+  // Written out: spreading costs as much as all else that is done for an entry.
   id,
   epoch,
   name,
@@ -53,21 +54,21 @@ export const entryOf = (
 });
 
 /**
- * Whether a wake says more of a row than what is known of it. A row that says less than an entry that was only
- * told is an old page, or that entry never was: to look earlier does no harm.
+ * Whether a wake supersedes what is known of its row. A row with an older epoch than a hinted entry
+ * comes from an old page, or the entry's write was rolled back: looking sooner does no harm.
  */
-export function isBetter(wake: Wake, isTold: boolean, known: Entry): boolean {
+export function isBetter(wake: Wake, isHinted: boolean, known: Entry): boolean {
   const isSooner = wake.wakeMs < known.wakeMs;
-  // What was found without its process keeps its time and its turn, whatever other pages say: the claim looks again.
+  // An orphaned entry keeps its time and position, whatever other pages say: the claim looks again.
   if (known.orphaned && wake.epoch === known.epoch) return isSooner;
   if (wake.epoch < known.epoch) return known.hinted && isSooner;
-  return isTold ? isSooner : true;
+  return isHinted ? isSooner : true;
 }
 
-/** Entries left behind in front of a line before it is cut: rare enough to cost nothing per entry. */
+/** Taken entries kept in front before the array is cut: rare enough to cost nothing per entry. */
 const COMPACT_AT = 4_096;
 
-/** First in, first out, without moving the rest on every take. */
+/** First in, first out, without moving the rest at each take. */
 class Fifo {
   #entries: Entry[] = [];
   #head = 0;
@@ -76,7 +77,7 @@ class Fifo {
     this.#entries.push(entry);
   }
 
-  /** The next entry that is still ready; those that were forgotten meanwhile fall out. */
+  /** The next entry that is still ready; forgotten ones are dropped. */
   peek(): Entry | undefined {
     while (this.#head < this.#entries.length) {
       const entry = this.#entries[this.#head];
@@ -86,7 +87,7 @@ class Fifo {
     return undefined;
   }
 
-  /** Drops the entry that `peek` answered. */
+  /** Drops the entry that `peek` returned. */
   shift(): void {
     this.#head += 1;
     if (this.#head === this.#entries.length || this.#head === COMPACT_AT) {
@@ -95,13 +96,12 @@ class Fifo {
     }
   }
 
-  /** In front of all others. */
   unshift(entry: Entry): void {
     if (this.#head === 0) this.#entries.unshift(entry);
     else this.#entries[--this.#head] = entry;
   }
 
-  /** Takes the newest back out. */
+  /** Removes the newest entry that is still ready. */
   pop(): Entry | undefined {
     while (this.length > 0) {
       const entry = this.#entries.pop();
@@ -123,47 +123,51 @@ class Fifo {
   }
 }
 
-/** Groups of which it is known that something was left out; those beyond may run in another order. */
+/** Skipped groups that are remembered; beyond these a group may run out of order. */
 const GROUPS_MAX = 100_000;
 
 /**
- * The scanner walks through what is due, in its order. When a walk brings something of a group of which it brought an earlier one
- * that was left out, that is left out as well: else the delays of a group would run in another order. The next walk brings all.
+ * If a scan skips an entry for lack of room, it skips every later entry of that group; otherwise
+ * the group would run out of order. The next scan finds them all.
  */
 class SkippedGroups {
   readonly #groups = new Set<string>();
   #scanNo = 0;
 
-  /** Of the next walk nothing is missing. */
+  /** A new scan has skipped nothing yet. */
   follow({ scanNo }: Entry): void {
     if (scanNo <= this.#scanNo) return;
     this.#scanNo = scanNo;
     this.#groups.clear();
   }
 
-  /** Whether something that comes before it is missing. */
+  /** Whether its scan skipped an earlier entry of its group. */
   isBehind({ group, scanNo }: Entry): boolean {
     return scanNo > 0 && group !== null && this.#groups.has(group);
   }
 
-  /** @param by what was offered: it, or what it has displaced, is left out */
-  leaveOut(entry: Entry, by: Entry): void {
-    const isFound = entry === by && by.scanNo === 0;
-    if (entry.group === null || isFound || this.#groups.size >= GROUPS_MAX) return;
+  /** @param by the entry that was offered: it is skipped, or displaces the one that is */
+  skip(entry: Entry, by: Entry): void {
+    const isUnscanned = entry === by && by.scanNo === 0;
+    if (entry.group === null || isUnscanned || this.#groups.size >= GROUPS_MAX) return;
     this.#groups.add(entry.group);
   }
 }
 
 /**
- * Answers whether there was a place for the entry, and takes it: `no`, there is none for any of its name; `not its group`,
- * this time there is none for its group; `its group waits`, there is none until the group is released.
+ * Admits an entry to the claim that is being put together. `no`: nothing more of its name is
+ * admitted; `group full`: nothing more of its group; `group throttled`: nothing of its group until
+ * that is released.
  */
-export type Admit = (entry: Entry) => 'yes' | 'no' | 'not its group' | 'its group waits';
+export type Admit = (
+  entry: Entry,
+  name: NameState,
+) => 'yes' | 'no' | 'group full' | 'group throttled';
 
 class Group extends Fifo {
-  /** It is set aside until it is released. */
-  isHeld = false;
-  /** As how long it stands among all lengths; 0: not at all. */
+  /** Set aside until it is released. */
+  isThrottled = false;
+  /** The length under which it is filed in {@link Lengths}; 0: under none. */
   counted = 0;
 
   constructor(readonly key: string | null) {
@@ -172,50 +176,55 @@ class Group extends Fifo {
 }
 
 /**
- * What is due of one name, in the order in which it came: a queue for each group, and the groups take turns. Who has no
- * group is of one group with all others that have none.
+ * The due entries of one name in the order of their arrival: a queue for each group, and the groups
+ * take turns. Entries without a group are one group.
  *
- * Groups that wait for their limits stand aside. There may be thousands, of which nothing is to be asked for each delay that
- * runs: nothing here walks through them but what looks at all of the line, when ownership changes.
+ * Throttled groups are set aside. There may be thousands, and no delay that runs costs an iteration
+ * over them: only {@link NameQueue.keepOnly} makes one, when ownership changes.
  */
-class Line {
+class NameQueue {
   /** Served, or released, least recently first. */
   readonly #turns = new Map<string | null, Group>();
-  /** Set aside first, first. */
+  /** Throttled groups, oldest first. */
   readonly #aside = new Map<string | null, Group>();
-  /** Of a line with one group, mostly the one without a name: it needs no turns. */
+  /** The only group, mostly the one of entries without a group: it needs no turns. */
   #only: Group | undefined;
   readonly #lengths = new Lengths();
-  readonly #gaps = new SkippedGroups();
+  readonly #skipped = new SkippedGroups();
   #length = 0;
-  #held = 0;
+  #throttled = 0;
+
+  constructor(
+    readonly name: NameState,
+    private readonly isStalled: boolean,
+  ) {}
 
   get length(): number {
     return this.#length;
   }
 
-  /** How many are of groups that were set aside. */
-  get held(): number {
-    return this.#held;
+  /** Entries of throttled groups. */
+  get throttled(): number {
+    return this.#throttled;
   }
 
-  /** Groups of which so many wait. */
+  /** Groups with at least so many entries. */
   fullGroups(from: number): string[] {
     return this.#byLength.from(from).flatMap(({ key }) => key ?? []);
   }
 
-  /** Whether some that wait have a group. */
+  /** Whether any entry has a group. */
   get hasGroups(): boolean {
     return this.#size > (this.#turns.has(null) ? 1 : 0);
   }
 
-  /** @returns who is left out: the entry, another one if the line is full, or none */
+  /** @returns the entry that finds no room: this one, or one that it displaces */
   offer(entry: Entry, isFull: boolean): Entry | undefined {
-    this.#gaps.follow(entry);
-    if (this.#gaps.isBehind(entry)) return entry;
-    const leftOut = isFull ? this.#squeeze(entry) : undefined;
+    this.#skipped.follow(entry);
+    if (this.#skipped.isBehind(entry)) return entry;
+    const leftOut = isFull ? this.#displace(entry) : undefined;
     if (leftOut !== entry) this.#push(entry);
-    if (leftOut !== undefined) this.#gaps.leaveOut(leftOut, entry);
+    if (leftOut !== undefined) this.#skipped.skip(leftOut, entry);
     return leftOut;
   }
 
@@ -227,11 +236,12 @@ class Line {
   }
 
   /**
-   * Makes room for an entry although the line is full, if its group has less than its share of the line: in the place of a group that
-   * has more, or, when there are more groups than places, of one that waits for its limit.
-   * @returns who is left out for it: the newest of that group, or the entry itself; undefined when something was gone already
+   * Makes room in a full queue for an entry whose group has less than its share: at the cost of the
+   * longest group or, when there are more groups than room, of a throttled one.
+   *
+   * @returns the newest entry of that group, or this one; undefined if a forgotten entry made room
    */
-  #squeeze(entry: Entry): Entry | undefined {
+  #displace(entry: Entry): Entry | undefined {
     const own = this.#find(entry.group);
     const groups = this.#size + (own === undefined ? 1 : 0);
     const before = this.#length;
@@ -239,17 +249,17 @@ class Line {
     if ((own?.length ?? 0) >= share) return entry;
     // With fewer entries than groups no group has more than one.
     const isCrowded = before >= groups;
-    if (!isCrowded && own?.isHeld === true) return entry;
+    if (!isCrowded && own?.isThrottled === true) return entry;
     const donor = isCrowded ? this.#byLength.longest(share) : firstOf(this.#aside);
     if (donor === undefined) return entry;
     const out = this.#pop(donor);
     return out === undefined && this.#length === before ? entry : out;
   }
 
-  /** Takes one entry: of the groups of which one is admitted, that which was served longest ago. */
+  /** Takes one entry of the least recently served group that is admitted. */
   serve(admit: Admit): boolean {
     if (this.#only !== undefined) return this.#ask(this.#only, admit) === 'yes';
-    // A group that is passed moves to the back, where this loop would meet it once more.
+    // A group that is skipped moves to the back, where this loop would meet it once more.
     let left = this.#turns.size;
     for (const [key, group] of this.#turns) {
       if (left === 0) break;
@@ -257,23 +267,23 @@ class Line {
       const answer = this.#ask(group, admit);
       if (answer === 'no') return false;
       this.#turns.delete(key);
-      if (group.length > 0) (group.isHeld ? this.#aside : this.#turns).set(key, group);
+      if (group.length > 0) (group.isThrottled ? this.#aside : this.#turns).set(key, group);
       if (answer === 'yes') return true;
     }
     return false;
   }
 
-  /** Gives a group that was set aside its turn again, behind all others. */
+  /** A throttled group takes turns again, behind all others. */
   release(key: string): void {
     const group = this.#aside.get(key);
     if (group === undefined) return;
     this.#aside.delete(key);
-    group.isHeld = false;
-    this.#held -= group.length;
+    group.isThrottled = false;
+    this.#throttled -= group.length;
     this.#turns.set(key, group);
   }
 
-  /** What was taken and did not begin is the first of its group again. */
+  /** An entry that was taken and did not begin is the first of its group again. */
   putBack(entry: Entry): void {
     const group = this.#groupOf(entry);
     entry.state = 'ready';
@@ -299,16 +309,16 @@ class Line {
   #ask(group: Group, admit: Admit): ReturnType<Admit> {
     const before = group.length;
     const entry = group.peek();
-    const answer = entry === undefined ? 'not its group' : admit(entry);
+    const answer = entry === undefined ? 'group full' : admit(entry, this.name);
     if (answer === 'yes') group.shift();
     this.#count(group, group.length - before);
-    if (answer === 'its group waits') this.#setAside(group);
+    if (answer === 'group throttled') this.#setAside(group);
     return answer;
   }
 
   #setAside(group: Group): void {
-    group.isHeld = true;
-    this.#held += group.length;
+    group.isThrottled = true;
+    this.#throttled += group.length;
     if (this.#only !== group) return;
     this.#only = undefined;
     this.#drop(group);
@@ -328,18 +338,20 @@ class Line {
     this.#aside.delete(key);
   }
 
-  /** A group has so many more. */
+  /** A group has so many more entries. */
   #count(group: Group, more: number): void {
     this.#length += more;
-    if (group.isHeld) this.#held += more;
+    if (this.isStalled) this.name.stalledDue += more;
+    else this.name.due += more;
+    if (group.isThrottled) this.#throttled += more;
     if (CHECKED) {
-      const [held, length] = [this.#held, this.#length];
-      invariant(held >= 0 && held <= length, 'entries of a name', held, length);
+      const [throttled, length] = [this.#throttled, this.#length];
+      invariant(throttled >= 0 && throttled <= length, 'entries of a name', throttled, length);
     }
     if (this.#only === undefined) this.#lengths.set(group);
   }
 
-  /** The only group is counted on demand. */
+  /** The only group is filed on demand. */
   get #byLength(): Lengths {
     if (this.#only !== undefined) this.#lengths.set(this.#only);
     return this.#lengths;
@@ -369,11 +381,11 @@ const firstOf = (groups: ReadonlyMap<string | null, Group>): Group | undefined =
   return first;
 };
 
-/** Groups by how many entries they have: who has the most is known without a look at the others. */
+/** Groups by their length: the longest is found without an iteration over the others. */
 class Lengths {
   readonly #groups: Set<Group>[] = [];
 
-  /** To be called whenever its length has changed. */
+  /** To be called after its length changed. */
   set(group: Group): void {
     if (group.counted === group.length) return;
     this.#groups[group.counted]?.delete(group);
@@ -382,91 +394,87 @@ class Lengths {
     while (this.#groups.length > 0 && (this.#groups.at(-1)?.size ?? 0) === 0) this.#groups.pop();
   }
 
-  /** One of those that have the most, if that is more than so many. */
+  /** One of the longest, if longer than that. */
   longest(than: number): Group | undefined {
     if (this.#groups.length - 1 <= than) return undefined;
     const [group] = this.#groups.at(-1) ?? [];
     return group;
   }
 
-  /** All that have so many at least. */
+  /** All of at least that length. */
   from(length: number): Group[] {
     return this.#groups.slice(length).flatMap((groups) => [...(groups ?? [])]);
   }
 }
 
-/** Due entries of one name kept in memory; what does not fit is found again by a sweep, once there is room. */
+/** Due entries of one name in memory; a scan finds the rest once there is room. */
 const NAME_MAX = 10_000;
 
 /**
- * So many of all names together are a crowd: half of what the read-ahead has room for. From then on a line takes
- * no more than a claim takes at once, so that the crowds of some names leave room for what others schedule.
+ * Entries of all names that count as a backlog: half the room of the read-ahead. From then on a
+ * name may add no more than a claim takes, so that the backlogs of some leave room for the others.
  */
 const BACKLOG = 100_000;
 const NAME_MAX_IN_BACKLOG = 500;
 
 /**
- * A line for each name that waits, and the names take turns: one that was served goes behind all others,
- * and no other moves. A name that finds no place so keeps its place for the moment when there is one.
+ * A queue for each name with due entries, and the names take turns: one that was served moves
+ * behind all others. A name without free capacity keeps its position.
  */
 class Lane {
-  /** Served least recently first. A line that is empty has no turn. */
-  readonly #lines = new Map<string, Line>();
+  /** Served least recently first; an empty queue is dropped. */
+  readonly #queues = new Map<string, NameQueue>();
   #size = 0;
+
+  constructor(
+    private readonly names: Pick<NameStates, 'of'>,
+    private readonly isStalled: boolean,
+  ) {}
 
   get size(): number {
     return this.#size;
   }
 
-  /** How many wait for limits of their groups. */
-  get held(): number {
-    let held = 0;
-    for (const line of this.#lines.values()) held += line.held;
-    return held;
+  /** Entries of throttled groups. */
+  get throttled(): number {
+    let throttled = 0;
+    for (const queue of this.#queues.values()) throttled += queue.throttled;
+    return throttled;
   }
 
-  sizeOf(name: string): number {
-    return this.#lines.get(name)?.length ?? 0;
+  queueOf(name: string): NameQueue | undefined {
+    return this.#queues.get(name);
   }
 
-  /** What waits of that name, if anything does. */
-  queueOf(name: string): Line | undefined {
-    return this.#lines.get(name);
-  }
-
-  /** @returns who is left out when its line is full: no name must take the room of another, nor must a group */
+  /** @returns an entry without room: no name may take the room of another, nor may a group */
   push(entry: Entry): Entry | undefined {
-    let line = this.#lines.get(entry.name);
-    if (line === undefined) this.#lines.set(entry.name, (line = new Line()));
-    const isFull = line.length >= (this.#size < BACKLOG ? NAME_MAX : NAME_MAX_IN_BACKLOG);
-    const before = line.length;
-    const leftOut = line.offer(entry, isFull);
-    this.#size += line.length - before;
+    const queue = this.#queueFor(entry);
+    const isFull = queue.length >= (this.#size < BACKLOG ? NAME_MAX : NAME_MAX_IN_BACKLOG);
+    const before = queue.length;
+    const leftOut = queue.offer(entry, isFull);
+    this.#size += queue.length - before;
     return leftOut;
   }
 
-  /** What was taken and did not begin, although its line may be full meanwhile. */
+  /** An entry that was taken and did not begin, even if its queue is full by now. */
   putBack(entry: Entry): void {
-    let line = this.#lines.get(entry.name);
-    if (line === undefined) this.#lines.set(entry.name, (line = new Line()));
-    line.putBack(entry);
+    this.#queueFor(entry).putBack(entry);
     this.#size += 1;
   }
 
   /**
    * Takes up to `limit` entries, one of each name in turn as long as it is admitted.
-   * @param admit takes a place for the entry, and answers whether there was one
    * @returns how many it took
    */
   take(limit: number, admit: Admit): number {
     let taken = 0;
-    // One that is served moves to the back, where this loop meets it once more.
-    for (const [name, line] of this.#lines) {
+    // A name that is served moves to the back, where this loop meets it once more.
+    for (const [name, queue] of this.#queues) {
       if (taken >= limit) break;
-      const isServed = this.#serve(line, admit);
-      if (isServed || line.length === 0) this.#lines.delete(name);
+      const isServed = this.#serve(queue, admit);
+      if (isServed || queue.length === 0) this.#queues.delete(name);
       if (!isServed) continue;
-      if (line.length > 0) this.#lines.set(name, line);
+      if (queue.length > 0) this.#queues.set(name, queue);
       taken += 1;
     }
     return taken;
@@ -476,79 +484,85 @@ class Lane {
   keepOnly(isWanted: (entry: Entry) => boolean): Entry[] {
     const dropped: Entry[] = [];
     this.#size = 0;
-    for (const [name, line] of this.#lines) {
-      dropped.push(...line.keepOnly(isWanted));
-      this.#size += line.length;
-      if (line.length === 0) this.#lines.delete(name);
+    for (const [name, queue] of this.#queues) {
+      dropped.push(...queue.keepOnly(isWanted));
+      this.#size += queue.length;
+      if (queue.length === 0) this.#queues.delete(name);
     }
     return dropped;
   }
 
-  #serve(line: Line, admit: Admit): boolean {
-    const before = line.length;
-    const isServed = line.serve(admit);
-    this.#size -= before - line.length;
+  #queueFor({ name }: Entry): NameQueue {
+    let queue = this.#queues.get(name);
+    if (queue === undefined) {
+      queue = new NameQueue(this.names.of(name), this.isStalled);
+      this.#queues.set(name, queue);
+    }
+    return queue;
+  }
+
+  #serve(queue: NameQueue, admit: Admit): boolean {
+    const before = queue.length;
+    const isServed = queue.serve(admit);
+    this.#size -= before - queue.length;
     return isServed;
   }
 }
 
-/** Of which lane a take has taken. */
+/** The lane that a take was served from. */
 export type Taken = 'stalled' | 'healthy' | 'nothing';
 
 /**
- * What is due and not yet claimed. Only what has a free place is taken out, or what will
- * have one within a moment, so that leases and attempts do not age in here. Stalled delays, whose earlier attempt ended without a word, have a lane of
- * their own: they are taken one by one. The names of a lane take turns, so do the groups of a name, and the lanes.
+ * What is due and not yet claimed. Only what has a slot, or will have one soon, is taken out, so
+ * that leases and attempts do not age in here. Stalled delays, whose earlier attempt reported no
+ * result, have a lane of their own and are taken one by one. The lanes take turns, the names of a
+ * lane, and the groups of a name.
  */
 export class ReadyQueue {
-  readonly #healthy = new Lane();
-  readonly #stalled = new Lane();
+  readonly #healthy: Lane;
+  readonly #stalled: Lane;
   #isStalledTurn = true;
   #takes = 0;
+
+  constructor(names: Pick<NameStates, 'of'>) {
+    this.#healthy = new Lane(names, false);
+    this.#stalled = new Lane(names, true);
+  }
 
   get size(): number {
     return this.#healthy.size + this.#stalled.size;
   }
 
-  /** Entries that wait for limits of their groups, as far as has been asked. */
-  get held(): number {
-    return this.#healthy.held + this.#stalled.held;
+  /** Entries of throttled groups, as far as these were met. */
+  get throttled(): number {
+    return this.#healthy.throttled + this.#stalled.throttled;
   }
 
-  /** Healthy entries of that name. */
-  sizeOf(name: string): number {
-    return this.#healthy.sizeOf(name);
+  /** Whether more of that name has room; `butNotOf` lists its full groups, with so many entries. */
+  roomFor(name: string, full: number): { butNotOf: string[] } | undefined {
+    const queue = this.#healthy.queueOf(name);
+    if (queue === undefined || queue.length < full) return { butNotOf: [] };
+    return queue.hasGroups ? { butNotOf: queue.fullGroups(full) } : undefined;
   }
 
-  hasStalled(name: string): boolean {
-    return this.#stalled.sizeOf(name) > 0;
-  }
-
-  /** Whether there is room for more of that name, if so many are enough, but not of some of its groups. */
-  roomFor(name: string, enough: number): { butNotOf: string[] } | undefined {
-    const line = this.#healthy.queueOf(name);
-    if (line === undefined || line.length < enough) return { butNotOf: [] };
-    return line.hasGroups ? { butNotOf: line.fullGroups(enough) } : undefined;
-  }
-
-  /** A limit of that group is over: what was set aside has its turn again. */
+  /** That group is not throttled any more. */
   release(name: string, group: string): void {
     for (const lane of [this.#healthy, this.#stalled]) lane.queueOf(name)?.release(group);
   }
 
-  /** @returns who is left out when the line of its name is full */
+  /** @returns the entry that finds no room when the queue of its name is full */
   push(entry: Entry): Entry | undefined {
     return (entry.stalled ? this.#stalled : this.#healthy).push(entry);
   }
 
-  /** What was taken and did not begin waits in front of its like. */
+  /** An entry that was taken and did not begin is the first of its group again. */
   putBack(entry: Entry): void {
     (entry.stalled ? this.#stalled : this.#healthy).putBack(entry);
   }
 
   /**
-   * Takes one stalled delay, or up to `limit` others: of the lane that was served longer ago, if it has
-   * something that is admitted.
+   * Takes one stalled delay, or up to `limit` others: from the less recently served lane of which
+   * something is admitted.
    *
    * @param mayStalled whether a stalled delay may run now
    */

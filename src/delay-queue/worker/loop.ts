@@ -1,7 +1,7 @@
 import { groupText } from '../store/rows/delay-rows.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import { Trigger } from '../tasks/recurring-task.js';
-import type { AdmittedCall, Admission } from './admission.js';
+import type { AdmittedCall, SlotKeeper } from './admission.js';
 import { type Attempt, Call } from './call.js';
 import type { Claimed, Claimer } from './claimer.js';
 import type { InFlight, Outcome } from './claims.js';
@@ -9,34 +9,28 @@ import type { Completer } from './completer.js';
 import type { Entry } from './fair-queue.js';
 import type { Executor } from './executor.js';
 import type { MissedClaims } from './missed-claims.js';
+import type { NameState, NameStates, WaitingCall } from './name-state.js';
 import type { Scanner } from './scanner.js';
 import type { TimerQueue } from './timer-queue.js';
 
-/** Claims in flight: one is answered while the rows of the next one become due. */
+/** Claims in flight: one is answered while the delays of the next become due. */
 const CLAIMS_MAX = 2;
 
-/** Outcomes that are not written yet; with more of them the loop claims nothing. */
+/** Unwritten outcomes; with this many the loop claims nothing. */
 const UNWRITTEN_MAX = 10_000;
 
-/** A prefetched call that waits longer for its slot is given back: its handlers have become slower. */
+/** A prefetched call that waits longer is given back: its handlers have become slower. */
 export const WAITS_MAX_MS = 250;
 
-/** Prefetched calls begin one after the other for this long, then other work has its turn. */
+/** Prefetched calls begin in a row for this long, then other work has its turn. */
 const TURN_MS = 10;
 
 const GIVEN_BACK: Outcome = { kind: 'unbegun', error: undefined, waitMs: 0 };
 
-/** A prefetched call without a slot. */
-interface Waiting {
-  call: Call;
-  reservation: AdmittedCall;
-  /** `performance.now()` when its claim was answered. */
-  sinceMs: number;
-}
-
 export interface LoopParts {
   queue: Pick<TimerQueue, 'forget' | 'hasRoomBehind' | 'putBack' | 'shut'>;
-  admission: Pick<Admission, 'admit' | 'prefetch'>;
+  slots: Pick<SlotKeeper, 'admit'>;
+  names: Pick<NameStates, 'all'>;
   claimer: Pick<Claimer, 'attempt' | 'claim' | 'stop' | 'whenAnotherWorks'>;
   missed: Pick<MissedClaims, 'lookAfter'>;
   executor: Pick<Executor, 'end' | 'run'>;
@@ -46,7 +40,7 @@ export interface LoopParts {
 }
 
 /**
- * The life of a delay, from due to done:
+ * The cycle of a delay, from due to done:
  *
  * ```text
  *   fetch ──► timer queue ──due──► admit ──► claim ──► execute ──► complete ──► row removed, or wakes again
@@ -54,17 +48,15 @@ export interface LoopParts {
  *   hints, commits)                  └─────────┴── wake ──┴───────────┘
  * ```
  *
- * Every part that makes a claim possible calls {@link Loop.wake}: an entry is due, a call has given its slot back, a
- * limit has capacity, an outcome was written. The loop runs once for all wakes of a turn of the event loop.
+ * Every part that makes a claim possible calls {@link Loop.wake}: an entry is due, a call has given
+ * its slot back, a limit has capacity, an outcome was written. The loop runs once for all wakes of
+ * a turn of the event loop.
  */
 export class Loop {
   readonly #claims = new Set<Promise<void>>();
   readonly #turn = new Trigger(() => this.#run());
-  /** Prefetched calls by name, in the order in which they begin. */
-  readonly #waiting = new Map<string, Set<Waiting>>();
-  readonly #beginning = new Set<string>();
   readonly #nextTurn = new Trigger(() => {
-    for (const name of this.#waiting.keys()) this.#beginWaiting(name);
+    for (const name of this.parts.names.all()) this.#beginWaiting(name);
   });
   readonly #late = new Trigger(() => this.#giveBackLate());
   #isWatching = false;
@@ -73,24 +65,24 @@ export class Loop {
 
   constructor(private readonly parts: LoopParts) {}
 
-  /** Something may be claimed: claims it later in this turn of the event loop. */
+  /** Something may be claimed: the loop runs later in this turn of the event loop. */
   wake(): void {
     this.#turn.trigger();
   }
 
-  /** A call of that name has given its slot back: the next one that waits begins at once. */
-  slotFreed(name: string): void {
+  /** A call of that name has given its slot back: the next prefetched call begins at once. */
+  slotFreed(name: NameState): void {
     this.#beginWaiting(name);
     this.wake();
   }
 
-  /** Claims nothing more, gives back what waits for a slot, and resolves when the claims in flight were answered. */
+  /** Claims nothing more, gives prefetched calls back, resolves when no claim is in flight. */
   async stop(): Promise<void> {
     this.parts.queue.shut();
     this.parts.claimer.stop();
     for (const each of [this.#turn, this.#late, this.#nextTurn]) each.stop();
-    for (const waiting of this.#waiting.values()) {
-      for (const each of waiting) this.#leave(each, GIVEN_BACK);
+    for (const name of this.parts.names.all()) {
+      for (const each of name.waiting) this.#leave(name, each, GIVEN_BACK);
     }
     await this.whenAnswered();
   }
@@ -105,10 +97,10 @@ export class Loop {
   }
 
   #run(): void {
-    const { queue, admission, scanner } = this.parts;
+    const { queue, slots, scanner } = this.parts;
     let pauseLeftMs = Infinity;
     while (this.#mayClaim) {
-      const admitted = admission.admit(performance.now());
+      const admitted = slots.admit(performance.now());
       pauseLeftMs = Math.min(pauseLeftMs, admitted.pauseLeftMs);
       if (admitted.calls.length === 0) break;
       const claim = this.#claim(admitted.calls).finally(() => {
@@ -126,7 +118,7 @@ export class Loop {
     return this.#claims.size < CLAIMS_MAX && this.parts.completer.size < UNWRITTEN_MAX;
   }
 
-  /** Claims the entries of these calls, and begins each call with the rows that it got. */
+  /** Claims the delays of these calls, and begins each call with the rows that it got. */
   async #claim(calls: readonly AdmittedCall[]): Promise<void> {
     const { queue, claimer, missed } = this.parts;
     const claimed = await claimer.claim(calls.flatMap(({ entries }) => entries));
@@ -145,10 +137,10 @@ export class Loop {
   }
 
   /** @param unclaimed receives the entries whose rows were not claimed */
-  #begin(reservation: AdmittedCall, { rows, askedAtMs }: Claimed, unclaimed: Entry[]): void {
+  #begin(admitted: AdmittedCall, { rows, askedAtMs }: Claimed, unclaimed: Entry[]): void {
     const { queue, claimer } = this.parts;
     const attempts: Attempt[] = [];
-    for (const entry of reservation.entries) {
+    for (const entry of admitted.entries) {
       const row = rows.get(entry.id);
       if (row === undefined) unclaimed.push(entry);
       else {
@@ -165,39 +157,38 @@ export class Loop {
         'a call has one handler',
       );
     }
-    if (first === undefined) reservation.release();
-    else this.beginCall(new Call(first.handler, attempts, reservation), reservation);
+    if (first === undefined) admitted.release();
+    else this.#beginCall(new Call(first.handler, attempts, admitted), admitted);
   }
 
-  /** Executes a call, or lets it wait for its slot. The completer writes its outcome and wakes the loop. */
-  beginCall(call: Call, reservation: AdmittedCall): void {
-    const { name } = call.handler;
-    const hasOthers = (this.#waiting.get(name)?.size ?? 0) > 0;
-    if (reservation.takeSlot(!hasOthers)) return this.#execute(call);
+  /** Executes a call, or makes it wait for its slot. */
+  #beginCall(call: Call, admitted: AdmittedCall): void {
+    const { name } = admitted;
+    const hasOthers = name.waiting.size > 0;
+    if (admitted.takeSlot(!hasOthers)) return this.#execute(call);
     if (hasOthers) this.#nextTurn.trigger();
-    const waiting = { call, reservation, sinceMs: performance.now() };
-    call.onCut = (outcome) => this.#leave(waiting, outcome);
+    const waiting = { call, admitted, sinceMs: performance.now() };
+    call.onCut = (outcome) => this.#leave(name, waiting, outcome);
     for (const attempt of call.attempts) this.parts.inFlight.add(attempt);
-    const others = this.#waitingOf(name);
     // A process that dies spends the attempts that wait: calls on their last attempt go first.
-    if (isLast(call)) this.#waiting.set(name, new Set([waiting, ...others]));
-    else others.add(waiting);
+    if (isLast(call)) name.waiting = new Set([waiting, ...name.waiting]);
+    else name.waiting.add(waiting);
     this.#watch();
   }
 
   /**
-   * Begins the prefetched calls of a name that have a slot by now. A handler that returns no promise frees its slot
-   * while this runs: the next call begins in this loop, not inside of the first.
+   * Begins the prefetched calls of a name for which there are slots. A handler that returns no
+   * promise frees its slot while this runs: the next call begins in this loop, not inside of it.
    */
-  #beginWaiting(name: string): void {
-    const waiting = this.#waiting.get(name);
-    if (waiting === undefined || this.#beginning.has(name)) return;
-    this.#beginning.add(name);
+  #beginWaiting(name: NameState): void {
+    const { waiting } = name;
+    if (waiting.size === 0 || name.isBeginning) return;
+    name.isBeginning = true;
     const endsAtMs = performance.now() + TURN_MS;
     try {
       for (const next of waiting) {
         if (performance.now() >= endsAtMs) return this.#nextTurn.trigger();
-        if (!next.reservation.takeSlot()) break;
+        if (!next.admitted.takeSlot()) break;
         waiting.delete(next);
         next.call.onCut = undefined;
         const waitedMs = performance.now() - next.sinceMs;
@@ -205,25 +196,19 @@ export class Loop {
         this.#execute(next.call);
       }
     } finally {
-      this.#beginning.delete(name);
+      name.isBeginning = false;
     }
   }
 
-  /** The process may have stood still since the claim: other nodes have rows whose lease has ended. */
+  /** If the process stood still since the claim, the row may be another node's by now. */
   #execute(call: Call): void {
     if (call.leaseEndsAtMs <= performance.now()) this.parts.executor.end(call, GIVEN_BACK);
     else this.parts.executor.run(call);
   }
 
-  #leave(waiting: Waiting, outcome: Outcome): void {
-    this.#waiting.get(waiting.call.handler.name)?.delete(waiting);
+  #leave(name: NameState, waiting: WaitingCall, outcome: Outcome): void {
+    name.waiting.delete(waiting);
     this.parts.executor.end(waiting.call, outcome);
-  }
-
-  #waitingOf(name: string): Set<Waiting> {
-    let waiting = this.#waiting.get(name);
-    if (waiting === undefined) this.#waiting.set(name, (waiting = new Set()));
-    return waiting;
   }
 
   #watch(): void {
@@ -235,13 +220,13 @@ export class Loop {
   #giveBackLate(): void {
     this.#isWatching = false;
     const lateMs = performance.now() - this.waitsMaxMs;
-    for (const [name, waiting] of this.#waiting) {
-      for (const each of waiting) {
+    for (const name of this.parts.names.all()) {
+      for (const each of name.waiting) {
         if (each.sinceMs > lateMs) continue;
-        this.parts.admission.prefetch.isSlow(name);
-        this.#leave(each, GIVEN_BACK);
+        name.isSlow();
+        this.#leave(name, each, GIVEN_BACK);
       }
-      if (waiting.size > 0) this.#watch();
+      if (name.waiting.size > 0) this.#watch();
     }
   }
 }

@@ -14,7 +14,7 @@ export class FullNames {
 
   constructor(private readonly queue: Pick<TimerQueue, 'roomFor'>) {}
 
-  /** As `Intake.roomFor`, for the whole scan so far. */
+  /** As `TimerQueue.roomFor`, for the whole scan so far. */
   roomFor(name: string): { butNotOf: string[] } | undefined {
     const room = this.queue.roomFor(name);
     if (room === undefined) this.#names.add(name);
@@ -218,7 +218,7 @@ export class Scanner {
   readonly #skipAhead: SkipAhead;
   #meeting: NodeJS.Timeout | undefined;
   #helpAtMs = -Infinity;
-  /** The queue's overflows when the pass began: the cursor may be past what has found no room since. */
+  /** The queue's overflows when the pass began: the cursor may be past entries without room. */
   #overflowsSeen = 0;
   /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
@@ -313,11 +313,11 @@ export class Scanner {
    */
   async #fetchBehind(): Promise<void> {
     const { shares } = this.nodes;
-    const enough = new FullNames(this.queue);
+    const full = new FullNames(this.queue);
     this.#begin('own');
     let cursor = this.#cursor;
     for (;;) {
-      const wanted = this.nodes.sharesOf((name) => enough.roomFor(name));
+      const wanted = this.nodes.sharesOf((name) => full.roomFor(name));
       if (wanted.names.length === 0) return;
       const { scan, page: limit } = this.#size.largest;
       const page = await this.#size.runOrShrink(scan, () =>

@@ -8,6 +8,7 @@ import type { WheelChannel } from '../timer-wheel/wheel.channel.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import type { InFlight, LostClaims } from './claims.js';
 import type { Completer } from './completer.js';
+import type { NameStates } from './name-state.js';
 import {
   type Admit,
   type Entry,
@@ -25,9 +26,9 @@ const NO_HANDLE = 0;
 const HINTED_SHARE = 10;
 
 /**
- * The near future in memory: a cache of `(id, epoch, name, wake)` that can be dropped at any time. It
- * holds one entry per id. Of confirmed wakes the newest epoch wins; a hint can only bring a look at the
- * row forward, never delay it. A look that comes too early reads the row and corrects the entry.
+ * The near future in memory: a cache of `(id, epoch, name, wake)` that can be dropped at any time,
+ * with one entry per id. Of confirmed wakes the newest epoch wins; a hint can only bring a look at
+ * the row forward, never delay it. A look that comes too early reads the row and corrects the entry.
  */
 export class ReadAhead {
   readonly #entries = new Map<number, Entry>();
@@ -168,7 +169,7 @@ export class ReadAhead {
     return true;
   }
 
-  /** What is due in the wheel goes first: on a busy node the wheel is late, and its wakes are earlier. */
+  /** The wheel goes first: on a busy node it is late, and its wakes are earlier. */
   #handOverOverdue(): void {
     this.#turn = undefined;
     if (this.#channel.turn()) this.#turn ??= setImmediate(this.#onTurn);
@@ -220,8 +221,8 @@ export interface OpenClaims {
 }
 
 /**
- * Whether the attempt runs here, or has ended and its outcome is not written yet: running it again would do
- * the work twice. Or this node could not read the payload and leaves the delay to others.
+ * Whether the attempt runs here, or its outcome is not written yet: running it again would do the
+ * work twice. Or this node could not read the payload and leaves the delay to others.
  */
 const isTaken = ({ inFlight, completer }: OpenClaims, wake: Wake): boolean =>
   inFlight.covers(wake.id, wake.epoch) ||
@@ -231,7 +232,7 @@ const isTaken = ({ inFlight, completer }: OpenClaims, wake: Wake): boolean =>
 /** Entries in memory: at 1,000 delays a second a horizon of 30 s holds 30,000. */
 const ENTRIES_MAX = 200_000;
 
-/** Overdue entries that scans fetch ahead; the rest of the room is for new delays. */
+/** Overdue entries that scans may fetch; the rest of the room is for new delays. */
 const READY_MAX = 50_000;
 
 interface QueueLimits {
@@ -243,19 +244,19 @@ interface QueueLimits {
 
 /** What the timer queue reports. */
 export interface QueuePort {
-  /** There are new entries to take. */
+  /** New entries are due. */
   due(): void;
-  /** A row was read whose id, or epoch, no statement of this library can name. */
+  /** A row was read whose id or epoch no statement of this library can name. */
   unreadable(id: number): void;
 }
 
 /**
- * The wakes that this node watches, and what is due of them. Loads, scans, hints and commits offer wakes. They
- * wait in the timing wheel, move to the ready queue when they are due, and the loop takes them from there.
+ * The wakes that this node watches. Loads, scans, hints and commits offer them; they wait in the
+ * timing wheel and move to the ready queue when they are due, and the loop takes them from there.
  */
 export class TimerQueue {
   readonly #readAhead: ReadAhead;
-  readonly #ready = new ReadyQueue();
+  readonly #ready: ReadyQueue;
   #isOpen = false;
   #overflows = 0;
 
@@ -264,13 +265,15 @@ export class TimerQueue {
     private readonly clock: DatabaseClock,
     private readonly nodes: Nodes,
     private readonly claims: OpenClaims,
+    names: Pick<NameStates, 'of'>,
     private readonly limits: QueueLimits,
     private readonly to: QueuePort,
   ) {
     this.#readAhead = new ReadAhead(wheel, clock, ENTRIES_MAX, (entries) => this.#due(entries));
+    this.#ready = new ReadyQueue(names);
   }
 
-  /** Accepts offers from now on. Before the first reading of the clock it was unknown what is due. */
+  /** Accepts offers from now on. Before the first reading of the clock, what is due is unknown. */
   open(): void {
     this.#isOpen = true;
   }
@@ -279,12 +282,12 @@ export class TimerQueue {
     return this.#isOpen;
   }
 
-  /** Accepts no more offers. What was taken may still be put back. */
+  /** Accepts no more offers. Taken entries may still be put back. */
   shut(): void {
     this.#isOpen = false;
   }
 
-  /** Whether nothing waits here and nothing runs. */
+  /** Whether nothing is watched and nothing runs. */
   get isIdle(): boolean {
     return this.#isOpen && this.isEmpty && this.claims.inFlight.size === 0;
   }
@@ -293,7 +296,7 @@ export class TimerQueue {
     return this.#readAhead.isEmpty;
   }
 
-  /** Resolves when every offer was claimed or forgotten. */
+  /** Resolves when every entry was claimed or forgotten. */
   async whenEmpty(): Promise<void> {
     if (!this.isEmpty) await this.#readAhead.emptied.next;
   }
@@ -310,9 +313,9 @@ export class TimerQueue {
   }
 
   /**
-   * Watches a wake, unless its claim runs here or ran here, or its name does not run here.
+   * Watches a wake, unless this node holds its claim or may not run its name.
    * @param scanNo number of the scan that found it, if one did
-   * @returns false when there was no room for it
+   * @returns false when there is no room: a later load brings it again
    */
   offer(wake: Wake, source: Source, scanNo?: number): boolean {
     if (!this.#isOpen || !this.nodes.mayRun(wake.name, wake.group)) return true;
@@ -324,7 +327,7 @@ export class TimerQueue {
     return this.#readAhead.arm(wake, source, scanNo);
   }
 
-  /** Offers where a delay goes on whose attempt has ended here, if that is within the horizon. */
+  /** Offers the next wake of a delay whose attempt has ended here, if it is within the horizon. */
   offerIfNear(wake: Wake): void {
     if (wake.wakeMs - this.clock.nowMs() <= this.limits.horizonMs) this.offer(wake, 'confirmed');
   }
@@ -339,24 +342,14 @@ export class TimerQueue {
     return this.#isOpen && this.#ready.size < this.limits.claimBatch * 2;
   }
 
-  /** Whether more overdue rows of that name would run soon; `butNotOf` lists the groups whose rows would not. */
+  /** Whether more overdue rows of that name would run soon; `butNotOf` lists its full groups. */
   roomFor(name: string): { butNotOf: string[] } | undefined {
     const { claimBatch } = this.limits;
     if (!this.#isOpen || this.#ready.size >= READY_MAX) return undefined;
     return this.#ready.roomFor(name, claimBatch);
   }
 
-  /** Due entries of that name, without stalled delays. */
-  waiting(name: string): number {
-    return this.#ready.sizeOf(name);
-  }
-
-  /** Whether stalled delays of that name are due. */
-  hasStalled(name: string): boolean {
-    return this.#ready.hasStalled(name);
-  }
-
-  /** Takes the entries that one claim admits. Each stays known until it is forgotten, put back or due again. */
+  /** Takes what one claim admits. Each entry stays known until it is forgotten or put back. */
   take(admit: Admit, mayStalled: boolean): Taken {
     return this.#ready.take(this.limits.claimBatch, admit, mayStalled);
   }
@@ -366,27 +359,27 @@ export class TimerQueue {
     return this.#ready.takes;
   }
 
-  /** How often a due entry found no room, and was left to a later scan. */
+  /** How many due entries found no room and were left to a later scan. */
   get overflows(): number {
     return this.#overflows;
   }
 
-  /** Whether few due entries could run now: all others wait for the limits of their groups. */
+  /** Whether few due entries could run now: the others are throttled. */
   get hasRoomBehind(): boolean {
-    return this.#ready.size - this.#ready.held < this.limits.claimBatch;
+    return this.#ready.size - this.#ready.throttled < this.limits.claimBatch;
   }
 
-  /** The limit of that group throttles nothing any more. */
+  /** That group is not throttled any more. */
   release(name: string, group: string): void {
     this.#ready.release(name, group);
   }
 
-  /** Of an entry that was taken: its row is claimed, gone, or another node's. */
+  /** For a taken entry: its row is claimed, gone, or another node's. */
   forget(entry: Entry): void {
     this.#readAhead.forget(entry);
   }
 
-  /** Of entries that were taken, in their order: a limit throttled them, and they wait on. */
+  /** For taken entries, in their order: they are throttled and stay due. */
   putBack(entries: readonly Entry[]): void {
     for (const entry of entries.toReversed()) {
       const isWanted = entry.later === undefined && this.nodes.mayRun(entry.name, entry.group);
@@ -395,17 +388,17 @@ export class TimerQueue {
     }
   }
 
-  /** Of an entry that was taken: its row was locked, or not due yet. */
+  /** For a taken entry: its row was locked, or not due yet. */
   again(entry: Entry, inMs: number): void {
     this.#readAhead.again(entry, inMs);
   }
 
-  /** Of an entry that was taken: its row was read and has this wake. */
+  /** For a taken entry: its row was read and has this wake. */
   correct(entry: Entry, wakeMs: number): void {
     this.#readAhead.correct(entry, wakeMs);
   }
 
-  /** Nodes came or went. Two nodes that watch the same rows would claim them one after the other. */
+  /** Ownership changed: two nodes that watch the same rows would both claim them. */
   leaveToOthers(): void {
     const { nodes } = this;
     const dropped = this.#ready.keepOnly(
@@ -425,8 +418,8 @@ export class TimerQueue {
   }
 
   /**
-   * Gives back the row of a claim that was committed after its answer was given up. While another claim of the
-   * row is in flight, that claim's answer says what became of it.
+   * Gives back the row of a claim that was committed after its answer was given up. While another
+   * claim of the row is in flight, that claim's answer says what became of it.
    */
   #giveBackLost({ id, epoch }: Wake): boolean {
     const { completer, lost } = this.claims;

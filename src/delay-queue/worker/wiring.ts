@@ -15,18 +15,19 @@ import { TestClockStore } from '../store/test-clock.store.js';
 import { Idle } from '../tasks/recurring-task.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { AbortWatch, HintedRows, HintFollower, reportVacancy } from './hints.js';
-import { handlersShareOf, Admission } from './admission.js';
+import { handlersShareOf, SlotKeeper } from './admission.js';
 import { Claimer, SetAside } from './claimer.js';
 import { type ExhaustedClaim, InFlight, LostClaims } from './claims.js';
 import { Completer } from './completer.js';
 import { ExhaustedDelays } from './dead-letters.js';
 import { Executor } from './executor.js';
 import { IsolationLevel } from './fenced-transaction.js';
-import { ClaimSizes, CallSlots, Throttles } from './limits.js';
+import { ClaimSizes, Throttles } from './limits.js';
 import { Loader } from './loader.js';
 import { Loop } from './loop.js';
 import { isManual, TestClock } from './manual-runs.js';
 import { MissedClaims } from './missed-claims.js';
+import { type NameState, NameStates } from './name-state.js';
 import { Scanner } from './scanner.js';
 import { TimerQueue } from './timer-queue.js';
 
@@ -57,7 +58,7 @@ export interface Reports {
   /** Something may be claimed: an entry is due, a slot or a limit is free, an outcome was written. */
   wake(): void;
   /** A call of that name has given its slot back. */
-  slotFreed(name: string): void;
+  slotFreed(name: NameState): void;
   /** Outcomes were written. */
   wrote(): void;
   /** The last attempt of a delay has failed whose name has an `@OnDeadDelay`. */
@@ -93,20 +94,29 @@ export function baseOf(parts: WorkerParts) {
   };
 }
 
-/** Where the loop starts and ends: the timer queue, and the completer, whose outcomes go back into the queue. */
+/**
+ * Where the loop starts and ends: the timer queue, and the completer, whose outcomes go back into
+ * the queue.
+ *
+ * @throws DelayConfigError when the application's pool is too small for its handlers
+ */
 export function coreOf(parts: WorkerParts, base: Base, to: Reports) {
-  const { options, wheel, events, nodes, notifier } = parts;
+  const { options, wheel, registry, events, connections, nodes, notifier } = parts;
+  const poolMax = connections.applicationPoolMax;
+  const share = handlersShareOf(poolMax, registry, options.concurrency, events);
+  const names = new NameStates(registry, share, events, () => to.wake());
   const { store, clock, testClock, inFlight, lost, setAside, claimBatch } = base;
   const throttles = new Throttles(
     wheel,
+    names,
     {
-      throttleEnded: ({ name, group }) => queue.release(name, group),
+      throttleEnded: ({ of, group }) => queue.release(of.name, group),
       vacant: () => to.wake(),
     },
     testClock && (() => testClock.nowMs()),
   );
   const aliveMs = options.loadEveryMs * LOADS_MISSED_MAX;
-  const completer = new Completer(store, parts.connections, events, aliveMs, {
+  const completer = new Completer(store, connections, events, aliveMs, {
     wrote: () => to.wrote(),
     waits: (wake) => queue.offerIfNear(wake),
     freed: (claim) => reportVacancy(claim, throttles, nodes, notifier),
@@ -115,14 +125,14 @@ export function coreOf(parts: WorkerParts, base: Base, to: Reports) {
   });
   const claims = { inFlight, completer, lost };
   const limits = { claimBatch, horizonMs: options.horizonMs };
-  const queue = new TimerQueue(wheel, clock, nodes, claims, limits, {
+  const queue = new TimerQueue(wheel, clock, nodes, claims, names, limits, {
     due: () => {
       base.idle.disturb();
       to.wake();
     },
     unreadable: (id) => void setAside.unreadable(id),
   });
-  return { throttles, completer, claims, queue };
+  return { names, throttles, completer, claims, queue };
 }
 
 /** What brings wakes into the timer queue. */
@@ -138,17 +148,15 @@ export function fetchersOf(parts: WorkerParts, base: Base, { queue, throttles }:
   return { loader, scanner, aborts, hints: new HintFollower(parties) };
 }
 
-/** What runs handlers. @throws DelayConfigError when the application's pool is too small for its handlers */
-export function executorsOf(parts: WorkerParts, base: Base, core: Core, to: Reports) {
-  const { options, dataSource, connections, registry, wheel, events } = parts;
+/** What runs handlers. */
+export function executorsOf(parts: WorkerParts, base: Base, core: Core) {
+  const { dataSource, connections, registry, wheel, events } = parts;
   const { store, inFlight } = base;
-  const poolMax = connections.applicationPoolMax;
-  const share = handlersShareOf(poolMax, registry, options.concurrency, events);
-  const slots = new CallSlots(registry, share, events, () => to.wake());
+  const { names, completer } = core;
   const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
-  const executor = new Executor(wheel, fenced, core.completer, inFlight, slots, events);
-  const around = { ...core.claims, wheel, fenced, store, registry, places: slots, events };
-  return { slots, executor, exhausted: new ExhaustedDelays(around) };
+  const executor = new Executor(wheel, fenced, completer, inFlight, names, events);
+  const around = { ...core.claims, wheel, fenced, store, registry, names, events };
+  return { executor, exhausted: new ExhaustedDelays(around) };
 }
 
 /** The loop itself, with what admits and claims. */
@@ -157,16 +165,16 @@ export function loopOf(
   base: Base,
   core: Core,
   { scanner }: Pick<ReturnType<typeof fetchersOf>, 'scanner'>,
-  { slots, executor, exhausted }: ReturnType<typeof executorsOf>,
+  { executor, exhausted }: ReturnType<typeof executorsOf>,
   to: Reports,
 ): Loop {
   const { options, registry, events, connections } = parts;
   const { store, clock, lost, setAside, claimBatch, inFlight, processLock } = base;
-  const { queue, completer, throttles } = core;
-  const { installation, historyKept, nodeName, leaseMs } = options;
-  const sizes = new ClaimSizes(claimBatch, (name) => registry.get(name)?.leaseMs ?? leaseMs);
+  const { names, queue, completer, throttles } = core;
+  const { installation, historyKept, nodeName } = options;
+  const sizes = new ClaimSizes(claimBatch, names);
   const limited = new LimitStore(connections, installation, historyKept, nodeName, processLock);
-  const admission = new Admission(slots, registry, { claimBatch }, throttles, sizes, queue, {
+  const slots = new SlotKeeper(names, claimBatch, throttles, sizes, queue, {
     freed: (name) => to.slotFreed(name),
     vacant: () => to.wake(),
   });
@@ -193,6 +201,16 @@ export function loopOf(
     setAside,
     events,
   );
-  parts.built(limited, admission.prefetch);
-  return new Loop({ queue, admission, claimer, missed, executor, completer, inFlight, scanner });
+  parts.built(limited, slots);
+  return new Loop({
+    queue,
+    slots,
+    names,
+    claimer,
+    missed,
+    executor,
+    completer,
+    inFlight,
+    scanner,
+  });
 }

@@ -60,7 +60,7 @@ export class Worker {
     };
     const core = (this.#core = coreOf(parts, base, to));
     const fetch = (this.#fetch = fetchersOf(parts, base, core));
-    const execute = (this.#execute = executorsOf(parts, base, core, to));
+    const execute = (this.#execute = executorsOf(parts, base, core));
     this.#loop = loopOf(parts, base, core, fetch, execute, to);
     this.queue = core.queue;
     this.idle = base.idle;

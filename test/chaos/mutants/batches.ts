@@ -27,8 +27,8 @@ export const BATCHES = {
     patches: [
       patch(
         'worker/admission.ts',
-        '  admit(entry: Entry): ReturnType<Admit> {\n',
-        '  admit(entry: Entry): ReturnType<Admit> {\n    entry.failed = false;\n',
+        '  admit(entry: Entry, name: NameState): ReturnType<Admit> {\n',
+        '  admit(entry: Entry, name: NameState): ReturnType<Admit> {\n    entry.failed = false;\n',
       ),
     ],
     seconds: 15,

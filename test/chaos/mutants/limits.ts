@@ -60,8 +60,8 @@ export const LIMITS = {
     patches: [
       patch(
         'worker/limits.ts',
-        'else if (waitMs > 0) this.#begin({ name, group, untilMs: nowMs + waitMs, isFull: false });',
-        'else if (places <= 0) this.#blocks.set(key, { name, group, untilMs: Infinity, isFull: false });',
+        'else if (waitMs > 0) this.#begin({ of, group, untilMs: nowMs + waitMs, isFull: false });',
+        'else if (places <= 0) of.throttles.set(group, { of, group, untilMs: Infinity, isFull: false });',
       ),
     ],
     seconds: 8,

@@ -20,10 +20,10 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
         `    let taken = 0;
 `,
         `    let taken = 0;
-    const [next] = this.#lines;
+    const [next] = this.#queues;
     if (next !== undefined) {
-      this.#lines.delete(next[0]);
-      this.#lines.set(...next);
+      this.#queues.delete(next[0]);
+      this.#queues.set(...next);
     }
 `,
       ),
@@ -31,7 +31,7 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
     kinds: ['turns'],
     programs: 12,
     blamedBy: ['no turn'],
-    tests: ['integration/engine/turns'],
+    tests: ['integration/engine/turns', 'unit/worker/admission'],
   },
   'forgets-lost-claims': {
     about: 'does not remember the claims that nobody answered',

@@ -1,8 +1,8 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
-import { Prefetch } from '../../../src/delay-queue/worker/admission.js';
 import { InFlight } from '../../../src/delay-queue/worker/claims.js';
 import { Loop } from '../../../src/delay-queue/worker/loop.js';
+import { type NameState, NameStates } from '../../../src/delay-queue/worker/name-state.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
@@ -48,6 +48,17 @@ beforeEach(() => {
   });
 });
 
+/** Changes the state of each name of the node that starts. */
+function eachName(change: (name: NameState) => void): void {
+  const changed = new Set<NameState>();
+  stage.parts.intercept(NameStates, 'find', ({ real }) => {
+    const name = real();
+    if (name !== undefined && !changed.has(name)) change(name);
+    if (name !== undefined) changed.add(name);
+    return name;
+  });
+}
+
 /** A node whose handlers were quick so far. From now on those that begin wait until `open`. */
 async function startQuick(options: object = {}): Promise<void> {
   let now = 0;
@@ -63,9 +74,10 @@ async function startQuick(options: object = {}): Promise<void> {
     { concurrency: CONCURRENCY },
   );
   // However busy the machine is: as quick as they are meant to be.
-  stage.parts.intercept(Prefetch, 'took', ({ real, given: [name, ms, atOnce] }) =>
-    real(name, held === undefined ? 0.1 : ms, atOnce),
-  );
+  eachName((name) => {
+    const took = name.took.bind(name);
+    name.took = (ms, atOnce) => took(held === undefined ? 0.1 : ms, atOnce);
+  });
   node = await stage.start({ providers: [handler], options });
   await runSome();
   const gate = signal();
@@ -136,7 +148,9 @@ it('one at a time: who waits is overtaken by nobody, also where handlers return 
     while (performance.now() < endsAtMs);
   };
   // They are known to be quick.
-  stage.parts.intercept(Prefetch, 'roomFor', () => 20);
+  eachName((name) => {
+    name.roomToPrefetch = () => 20;
+  });
   node = await stage.start({ providers: [plainHandler(NAME, busy, { concurrency: 1 })] });
   await schedule();
   await first.promise;

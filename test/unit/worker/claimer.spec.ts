@@ -2,6 +2,8 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Claimer } from '../../../src/delay-queue/worker/claimer.js';
 import { ClaimSizes } from '../../../src/delay-queue/worker/limits.js';
+import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import { nameStates } from '../../support/name-states.js';
 import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { ClaimedRow, ClaimRequest } from '../../../src/delay-queue/store/rows/attempt-rows.js';
@@ -25,6 +27,7 @@ let dead: string[];
 let setAsideCount: number;
 let estimateMs: number;
 let lost: LostClaims;
+let names: NameStates;
 let sizes: ClaimSizes;
 let claimer: Claimer;
 /** What a claim under limits was asked, and says of them. */
@@ -55,7 +58,8 @@ beforeEach(() => {
   told.on('taskFailed', ({ task, error }) => events.push(`${task}: ${(error as Error).message}`));
   told.on('taskRecovered', ({ task }) => events.push(`${task} again`));
   lost = new LostClaims();
-  sizes = new ClaimSizes(500, () => LEASE_MS);
+  names = nameStates();
+  sizes = new ClaimSizes(500, names);
   claimer = new Claimer(
     {
       claim: async (requests: ClaimRequest[]) => {
@@ -194,7 +198,7 @@ describe('a claim', () => {
   it('that is refused is made smaller at once, down to one, which rests while its neighbours run', async () => {
     answer = failing('22003');
     await claim(...Array.from({ length: 4 }, (_, id) => entry(id + 1)));
-    expect(sizes.mostWith(entry(1))).toBe(2);
+    expect(names.of('a').claimSize?.now).toBe(2);
     expect(given).toEqual([]);
     const only = entry(9);
     await claim(only);
@@ -207,7 +211,7 @@ describe('a claim', () => {
     setAsideCount = 1;
     answer = failing('22003');
     await claim(entry(1), entry(2));
-    expect(sizes.mostWith(entry(1))).toBe(500);
+    expect(names.of('a').claimSize).toBeUndefined();
   });
 });
 
@@ -273,7 +277,7 @@ describe('after a claim that failed', () => {
   it('as large as that none of its name goes beside it, and the next when it has ended', async () => {
     answer = failing('22003');
     await claim(...Array.from({ length: 8 }, (_, id) => entry(id + 1)));
-    expect([sizes.isApart(entry(1)), sizes.mayClaimApart]).toEqual([true, true]);
+    expect([names.of('a').claimSize?.now, sizes.mayClaimApart]).toEqual([4, true]);
     answer = () => {
       expect(sizes.mayClaimApart).toBe(false);
       return [row(1)];
@@ -299,10 +303,10 @@ describe('after a claim that failed', () => {
       throw Object.assign(new Error('no'), { code: 'ECONNREFUSED' });
     };
     await claim(entry(1), entry(2));
-    expect(sizes.mostWith(entry(1))).toBe(500);
+    expect(names.of('a').claimSize).toBeUndefined();
     answer = failing(undefined);
     await claim(...Array.from({ length: 4 }, (_, id) => entry(id + 1)));
-    expect(sizes.mostWith(entry(1))).toBe(2);
+    expect(names.of('a').claimSize?.now).toBe(2);
   });
 
   it('of one alone its event has what Postgres said', async () => {

@@ -70,7 +70,7 @@ beforeEach(() => {
     registry: { get: (name: string) => (name === NAME ? handler : undefined) },
     completer,
     inFlight: new InFlight(),
-    places: {},
+    names: {},
     events,
   } as never);
 });

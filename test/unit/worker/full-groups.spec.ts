@@ -1,14 +1,10 @@
 import { afterAll, expect, it } from '@jest/globals';
-import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { ClaimSizes, CallSlots, Throttles } from '../../../src/delay-queue/worker/limits.js';
-import { Admission } from '../../../src/delay-queue/worker/admission.js';
-import {
-  type Handler,
-  HandlerRegistry,
-} from '../../../src/delay-queue/handlers/handler.registry.js';
+import { ClaimSizes, Throttles } from '../../../src/delay-queue/worker/limits.js';
+import { SlotKeeper } from '../../../src/delay-queue/worker/admission.js';
 import { type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
 import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
+import { nameStates } from '../../support/name-states.js';
 import { visitsOf } from '../../support/visits.js';
 
 const NAME = 'test.tenant';
@@ -37,43 +33,34 @@ const entry = (group: string, stalled = false): Entry => ({
 
 /** What the way of a delay has in memory, between being due and its claim; so many groups wait for their rate. */
 class Way {
-  readonly #ready = new ReadyQueue();
-  readonly #throttles = new Throttles(wheel, {
-    throttleEnded: ({ name, group }) => this.#ready.release(name, group),
+  readonly #names = nameStates(() => ({
+    concurrency: 100_000,
+    limits: { all: NONE, perGroup: ONCE_AN_HOUR },
+  }));
+  readonly #ready = new ReadyQueue(this.#names);
+  readonly #throttles = new Throttles(wheel, this.#names, {
+    throttleEnded: ({ of, group }) => this.#ready.release(of.name, group),
     vacant: () => {},
   });
-  readonly #reservations: Admission;
+  readonly #slots: SlotKeeper;
 
   constructor(waiting: number) {
-    const registry = new HandlerRegistry();
-    registry.add({
-      name: NAME,
-      batch: null,
-      concurrency: 100_000,
-      maxAttempts: 3,
-      limits: { all: NONE, perGroup: ONCE_AN_HOUR },
-    } as Handler);
-    const limits = new CallSlots(registry, 5, new DelayEvents(), () => {});
-    const ready = this.#ready;
-    const queue: Pick<TimerQueue, 'take' | 'waiting' | 'hasStalled'> = {
-      take: (admit, mayStalled) => ready.take(500, admit, mayStalled),
-      waiting: (name) => ready.sizeOf(name),
-      hasStalled: (name) => ready.hasStalled(name),
+    const queue = {
+      take: (...[admit, mayStalled]: Parameters<TimerQueue['take']>) =>
+        this.#ready.take(500, admit, mayStalled),
     };
-    const slots = { freed: () => {}, vacant: () => {} };
-    const batch = { claimBatch: 500 };
-    const sizes = new ClaimSizes(500, () => 30_000);
-    const parts = [limits, registry, batch, this.#throttles, sizes, queue, slots] as const;
-    this.#reservations = new Admission(...parts);
+    const sizes = new ClaimSizes(500, this.#names);
+    const to = { freed: () => {}, vacant: () => {} };
+    this.#slots = new SlotKeeper(this.#names, 500, this.#throttles, sizes, queue, to);
     for (let n = 0; n < waiting; n += 1) this.#spend(`g${n}`);
     for (let n = 0; n < waiting; n += 1) this.#ready.push(entry(`g${n}`, n % 3 === 0));
-    this.#reservations.admit(performance.now());
+    this.#slots.admit(performance.now());
   }
 
   /** One that falls due is reserved, claimed and over. */
   run(group: string): void {
     this.#ready.push(entry(group));
-    const { calls } = this.#reservations.admit(performance.now());
+    const { calls } = this.#slots.admit(performance.now());
     if (calls.length !== 1) throw new Error(`${calls.length} calls began for ${group}`);
     this.#spend(group);
     for (const call of calls) {

@@ -2,20 +2,24 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Loop, type LoopParts } from '../../../src/delay-queue/worker/loop.js';
 import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
+import type { NameState } from '../../../src/delay-queue/worker/name-state.js';
+import { nameStates } from '../../support/name-states.js';
 import { signal } from '../../support/delay-node.js';
 
 const HOUR_MS = 3_600_000;
 const HANDLER = {};
+const names = nameStates();
 
-/** A call of entries, as it was reserved. */
-interface Reserved {
+/** A call of entries that was admitted. */
+interface Admitted {
   entries: Entry[];
+  name: NameState;
   takeSlot: () => boolean;
   release: () => void;
 }
 
-/** What is due and has a place, by turn of asking. */
-let due: Reserved[][];
+/** What is due and has a slot, by turn of asking. */
+let due: Admitted[][];
 let pauseLeftMs: number;
 /** Ids that each claim has asked for, and what it was answered. */
 let claims: number[][];
@@ -36,8 +40,9 @@ async function turns(): Promise<void> {
 const entry = (id: number, group: string | null = null): Entry =>
   ({ id, epoch: 1, name: 'a', group, state: 'claiming' }) as Entry;
 
-const call = (...entries: Entry[]): Reserved => ({
+const call = (...entries: Entry[]): Admitted => ({
   entries,
+  name: names.of('a'),
   takeSlot: () => true,
   release: () => done.push(`released ${entries.map(({ id }) => id).join()}`),
 });
@@ -70,7 +75,7 @@ beforeEach(() => {
       }
     },
   };
-  const admission = {
+  const slots = {
     admit: () => ({ calls: due.shift() ?? [], pauseLeftMs }),
   };
   const claimer = {
@@ -96,7 +101,7 @@ beforeEach(() => {
       return unacknowledged;
     },
   };
-  const parts = { queue, admission, claimer, missed, executor, completer, scanner };
+  const parts = { queue, slots, names, claimer, missed, executor, completer, scanner };
   loop = new Loop(parts as unknown as LoopParts);
 });
 
@@ -127,7 +132,7 @@ it('a pause of all claims ends when something else works again, and by itself', 
 describe('a claim', () => {
   it.each<[string, () => void]>([
     ['something wakes the loop', () => loop.wake()],
-    ['a call has given its slot back', () => loop.slotFreed('a')],
+    ['a call has given its slot back', () => loop.slotFreed(names.of('a'))],
   ])('is made when %s, and then the scanner goes on if there is room', async (_, wake) => {
     due = [[call(entry(1))]];
     wake();

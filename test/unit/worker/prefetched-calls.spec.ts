@@ -1,26 +1,32 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { Attempt, Call } from '../../../src/delay-queue/worker/call.js';
+import { Attempt, type Call } from '../../../src/delay-queue/worker/call.js';
 import { Loop, type LoopParts, WAITS_MAX_MS } from '../../../src/delay-queue/worker/loop.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
 import { InFlight, type Outcome } from '../../../src/delay-queue/worker/claims.js';
+import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import { nameStates } from '../../support/name-states.js';
 
 const LEASE_MS = 60_000;
 
-/** Places that are free. */
+/** Slots that are free. */
 let places: number;
+/** Calls that the next claim asks for. */
+let due: unknown[];
+/** What the claim of an id answers. */
+let claimed: Map<number, Attempt>;
 /** Ids of what has begun, in order, and of what was given back. */
 let begun: number[];
 let back: string[];
-let slow: string[];
 /** What a call does as it begins. */
 let runs: () => void;
 let inFlight: InFlight;
+let names: NameStates;
 let loop: Loop;
 
 beforeEach(() => {
-  jest.useFakeTimers({ now: 0 });
-  [places, begun, back, slow, runs] = [0, [], [], [], () => {}];
-  inFlight = new InFlight();
+  jest.useFakeTimers({ now: 0, doNotFake: ['setImmediate', 'clearImmediate'] });
+  [places, due, claimed, begun, back, runs] = [0, [], new Map(), [], [], () => {}];
+  [inFlight, names] = [new InFlight(), nameStates()];
   const executor = {
     run: (call: Call) => {
       begun.push(idOf(call));
@@ -31,16 +37,26 @@ beforeEach(() => {
       for (const attempt of call.attempts) inFlight.delete(attempt);
     },
   };
+  const claimer = {
+    claim: async (entries: { id: number }[]) => ({
+      rows: new Map(entries.map(({ id }) => [id, { id, epoch: 1 }])),
+      askedAtMs: performance.now(),
+      full: new Set(),
+    }),
+    attempt: ({ id }: { id: number }) => claimed.get(id),
+    stop: () => {},
+  };
+  const slots = { admit: () => ({ calls: due.splice(0), pauseLeftMs: Infinity }) };
+  const queue = { forget: () => {}, shut: () => {}, hasRoomBehind: false };
+  const completer = { size: 0 };
   loop = new Loop({
     executor,
     inFlight,
-    admission: {
-      prefetch: { isSlow: (name: string) => slow.push(name) },
-      admit: () => ({ calls: [], pauseLeftMs: Infinity }),
-    },
-    queue: { shut: () => {}, hasRoomBehind: false },
-    claimer: { stop: () => {} },
-    completer: { size: 0 },
+    slots,
+    names,
+    queue,
+    claimer,
+    completer,
   } as unknown as LoopParts);
 });
 
@@ -53,66 +69,82 @@ const idOf = ({ attempts: [attempt] }: Call): number => attempt?.id ?? Number.Na
 
 const takeSlot = (isFirst = true): boolean => isFirst && places > 0 && (places -= 1) >= 0;
 
-function begin(id: number, { attempts = 1, name = 'a', leaseMs = LEASE_MS } = {}): Call {
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+}
+
+/** One more is claimed: it begins, or waits. */
+async function begin(
+  id: number,
+  { attempts = 1, name = 'a', leaseMs = LEASE_MS } = {},
+): Promise<Attempt> {
   const row = { id, epoch: 1, name, key: null, attempts, max_attempts: 3 } as never;
   const handler = { name, transactional: false, batch: null, leaseMs, timeoutMs: 1 } as Handler;
   const attempt = new Attempt(row, handler, performance.now() + leaseMs, 5);
-  const call = new Call(handler, [attempt], { release: () => {} });
-  loop.beginCall(call, { takeSlot } as never);
-  return call;
+  claimed.set(id, attempt);
+  const entries = [{ id, epoch: 0, name, state: 'claiming' }];
+  due.push({ entries, name: names.of(name), takeSlot, release: () => {} });
+  loop.wake();
+  await turns();
+  return attempt;
 }
+
+async function beginAll(...ids: number[]): Promise<Attempt[]> {
+  const attempts: Attempt[] = [];
+  for (const id of ids) attempts.push(await begin(id));
+  return attempts;
+}
+
+const freed = (name = 'a'): void => loop.slotFreed(names.of(name));
 
 const free = (name = 'a'): void => {
   places += 1;
-  loop.slotFreed(name);
+  freed(name);
 };
 
 const pass = (ms: number): void => {
   jest.advanceTimersByTime(ms);
 };
 
-it('begin at once where there is a place, and else in their order, each as one ends', () => {
+it('begin at once where there is a slot, and else in their order, each as one ends', async () => {
   pass(7);
   places = 1;
-  const all = [1, 2, 3].map((id) => begin(id));
+  const all = await beginAll(1, 2, 3);
   expect([begun, inFlight.size]).toEqual([[1], 2]);
   pass(100);
   free();
   expect(begun).toEqual([1, 2]);
-  expect(all.map(({ attempts: [attempt] }) => attempt?.latenessMs)).toEqual([5, 105, 5]);
+  expect(all.map(({ latenessMs }) => latenessMs)).toEqual([5, 105, 5]);
   // Of another name, it is not theirs.
   free('b');
   expect(begun).toEqual([1, 2]);
-  loop.slotFreed('a');
-  for (const call of all) call.close();
+  freed();
+  for (const { holder } of all) holder.close();
   expect([begun, back]).toEqual([[1, 2, 3], []]);
 });
 
-it('do not overtake those that wait, though a place is free by then', () => {
-  begin(1);
-  jest.advanceTimersByTime(1);
+it('do not overtake those that wait, though a slot is free by then', async () => {
+  await begin(1);
   places = 2;
-  begin(2);
-  expect(begun).toEqual([]);
-  jest.advanceTimersByTime(1);
+  await begin(2);
   expect(begun).toEqual([1, 2]);
-  begin(4, { name: 'b' });
+  await begin(4, { name: 'b' });
   free('b');
   expect(begun).toEqual([1, 2, 4]);
 });
 
-it('whose attempt is their last go first, for a crash would spend it', () => {
-  begin(1);
-  begin(2, { attempts: 2 });
-  begin(3, { attempts: 3 });
+it('whose attempt is their last go first, for a crash would spend it', async () => {
+  await begin(1);
+  await begin(2, { attempts: 2 });
+  await begin(3, { attempts: 3 });
   for (let each = 0; each < 3; each += 1) free();
   expect(begun).toEqual([3, 1, 2]);
 });
 
-it('of handlers that are over at once begin one after the other, not inside each other', () => {
+it('of handlers that are over at once begin one after the other, not inside each other', async () => {
   let depth = 0;
   const depths: number[] = [];
-  for (let id = 1; id <= 3; id += 1) begin(id);
+  await beginAll(1, 2, 3);
   runs = () => {
     depths.push((depth += 1));
     free();
@@ -125,44 +157,48 @@ it('of handlers that are over at once begin one after the other, not inside each
   ]);
 });
 
-it('begin for 10 ms at most until other work has its turn', () => {
-  for (let id = 1; id <= 3; id += 1) begin(id);
+it('begin for 10 ms at most until other work has its turn', async () => {
+  await beginAll(1, 2, 3);
   runs = () => jest.setSystemTime(Date.now() + 5);
   const spied = jest.spyOn(performance, 'now').mockImplementation(() => Date.now());
   places = 3;
-  loop.slotFreed('a');
+  freed();
   expect(begun).toEqual([1, 2]);
-  jest.runOnlyPendingTimers();
+  await turns();
   expect(begun).toEqual([1, 2, 3]);
   spied.mockRestore();
 });
 
-it('that wait too long are given back, and no more of their name are claimed ahead', () => {
-  begin(1);
+it('that wait too long are given back, and none of their name is prefetched', async () => {
+  const name = names.of('a');
+  name.meanMs = 1;
+  await begin(1);
   pass(WAITS_MAX_MS - 50);
-  begin(2);
+  await begin(2);
   pass(50);
-  jest.runOnlyPendingTimers();
-  expect([back, slow]).toEqual([['1 unbegun'], ['a']]);
+  await turns();
+  expect([back, name.roomToPrefetch(500)]).toEqual([['1 unbegun'], 0]);
   pass(WAITS_MAX_MS * 2);
+  await turns();
   expect([back, inFlight.size]).toEqual([['1 unbegun', '2 unbegun'], 0]);
-  begin(3);
+  await begin(3);
   pass(WAITS_MAX_MS * 2);
+  await turns();
   expect(back).toHaveLength(3);
 });
 
-it('whose lease has ended meanwhile are given back, not begun', () => {
+it('whose lease has ended meanwhile are given back, not begun', async () => {
   places = 1;
-  begin(1, { leaseMs: 0 });
-  begin(2, { leaseMs: 100 });
+  await begin(1, { leaseMs: 0 });
+  await begin(2, { leaseMs: 100 });
   pass(100);
   free();
   expect([begun, back]).toEqual([[], ['1 unbegun', '2 unbegun']]);
 });
 
-it('that are cut leave their line, and all do when the node ends', () => {
-  const all = [1, 2, 3].map((id) => begin(id));
-  all[0]?.close();
+it('that are cut leave their line, and all do when the node ends', async () => {
+  const all = await beginAll(1, 2, 3);
+  all[0]?.holder.close();
   free();
   expect([begun, back]).toEqual([[2], ['1 released']]);
   void loop.stop();

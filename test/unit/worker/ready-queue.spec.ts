@@ -1,6 +1,14 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { type Admit, type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
+import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import { nameStates } from '../../support/name-states.js';
+
+let names: NameStates;
+
+beforeEach(() => {
+  names = nameStates();
+});
 
 let lastId = 0;
 const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
@@ -36,14 +44,14 @@ const takeFrom = (queue: ReadyQueue, limit: number, hasSlot?: (entry: Entry) => 
   return taken;
 };
 
-const unlessFull: Admit = ({ group }) => (group === 'full' ? 'not its group' : 'yes');
+const unlessFull: Admit = ({ group }) => (group === 'full' ? 'group full' : 'yes');
 
 const groupsFrom = (queue: ReadyQueue, limit: number) =>
   takeFrom(queue, limit).map(({ group }) => group);
 
 describe('groups of a name', () => {
   it('have room but for those of which enough wait', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     push(queue, 3, 'a', { group: 'many' });
     push(queue, 1, 'a', { group: 'few' });
     push(queue, 1, 'a');
@@ -53,7 +61,7 @@ describe('groups of a name', () => {
   });
 
   it('take turns, and those without a group are one', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     push(queue, 5, 'a', { group: 'big' });
     push(queue, 2, 'a');
     push(queue, 1, 'a', { group: 'small' });
@@ -64,7 +72,7 @@ describe('groups of a name', () => {
   });
 
   it('what is put back comes first again, whatever of its group was taken before', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     const entries = Array.from({ length: 4 }, () => entry('a'));
     for (const each of entries) queue.push(each);
     const [first, second, third] = takeFrom(queue, 3) as [Entry, Entry, Entry];
@@ -74,12 +82,12 @@ describe('groups of a name', () => {
   });
 
   it('that have no place are passed, and what is put back is the first of its group', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     for (const group of ['full', 'free']) push(queue, 2, 'a', { group });
     const asked: Entry[] = [];
     const asking: Admit = (each) => {
       asked.push(each);
-      return each.group === 'full' ? 'not its group' : 'yes';
+      return each.group === 'full' ? 'group full' : 'yes';
     };
     expect(queue.take(9, asking, false)).toBe('healthy');
     expect(asked.map(({ group }) => group)).toEqual(['full', 'free', 'full', 'free', 'full']);
@@ -92,7 +100,7 @@ describe('groups of a name', () => {
   });
 
   it('find room in a line that another has filled, which leaves its newest out', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     const big = (count: number) => push(queue, count, 'a', { group: 'big' });
     expect(big(10_000).filter((out) => out !== undefined)).toEqual([]);
     expect(big(1)).toMatchObject([{ group: 'big', id: lastId }]);
@@ -109,7 +117,7 @@ describe('groups of a name', () => {
 
 describe('a line that is full', () => {
   it('is shared among its groups, whoever came first', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     const groups = Array.from({ length: 100 }, (_, n) => `g${n}`);
     for (const group of groups) push(queue, 200, 'a', { group });
     expect(queue.size).toBe(10_000);
@@ -119,20 +127,20 @@ describe('a line that is full', () => {
   });
 
   it('has room for a group in the place of one that waits for its limit, and of no other, when there are more groups than places', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     for (let n = 0; n < 10_000; n += 1) push(queue, 1, 'a', { group: `g${n}` });
     const asked: Entry[] = [];
-    const asking: Admit = (each) => (asked.push(each) > 3 ? 'no' : 'its group waits');
+    const asking: Admit = (each) => (asked.push(each) > 3 ? 'no' : 'group throttled');
     expect(queue.take(1, asking, false)).toBe('nothing');
-    expect(queue.held).toBe(3);
+    expect(queue.throttled).toBe(3);
     const leftOut = ['x', 'y', 'z'].flatMap((group) => push(queue, 1, 'a', { group }));
     expect(new Set(leftOut)).toEqual(new Set(asked.slice(0, 3)));
-    expect([queue.held, queue.size]).toEqual([0, 10_000]);
+    expect([queue.throttled, queue.size]).toEqual([0, 10_000]);
     expect(push(queue, 1, 'a', { group: 'late' })).toMatchObject([{ group: 'late' }]);
   });
 
   it('leaves out what a walk brings of a group behind what was left out, until the next walk', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     const brought = (group: string, walk?: number) =>
       push(queue, 1, 'a', { group, scanNo: walk })[0];
     push(queue, 9_000, 'a', { group: 'big', scanNo: 1 });
@@ -149,19 +157,23 @@ describe('a line that is full', () => {
   });
 
   it('counts those that wait for a limit of their group until it has a place', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     for (const group of ['full', 'free']) push(queue, 2, 'a', { group });
-    queue.take(1, (each) => (each.group === 'full' ? 'its group waits' : unlessFull(each)), false);
-    expect(queue.held).toBe(2);
+    queue.take(
+      1,
+      (each, of) => (each.group === 'full' ? 'group throttled' : unlessFull(each, of)),
+      false,
+    );
+    expect(queue.throttled).toBe(2);
     push(queue, 1, 'a', { group: 'full' });
-    expect(queue.held).toBe(3);
+    expect(queue.throttled).toBe(3);
     expect(queue.keepOnly((each) => each.group !== 'full' || each.id === lastId)).toHaveLength(2);
-    expect(queue.held).toBe(1);
+    expect(queue.throttled).toBe(1);
     takeFrom(queue, 9);
-    expect(queue.held).toBe(1);
+    expect(queue.throttled).toBe(1);
     queue.release('a', 'full');
     expect(takeFrom(queue, 9)).toMatchObject([{ group: 'full' }]);
-    expect([queue.held, queue.size]).toEqual([0, 0]);
+    expect([queue.throttled, queue.size]).toEqual([0, 0]);
   });
 });
 
@@ -173,7 +185,7 @@ describe('names', () => {
     const turns = fc.array(fc.record({ inVain: fc.nat(4), full }));
     fc.assert(
       fc.property(turns, (asked) => {
-        const queue = new ReadyQueue();
+        const queue = new ReadyQueue(nameStates());
         for (const name of names) push(queue, asked.length, name);
         const leastRecent = [...names];
         for (const turn of asked) {
@@ -192,7 +204,7 @@ describe('names', () => {
     const names = ['a', 'b', 'c', 'd'];
     fc.assert(
       fc.property(fc.array(fc.nat(7), { maxLength: 50 }), (freed) => {
-        const queue = new ReadyQueue();
+        const queue = new ReadyQueue(nameStates());
         for (const name of names) push(queue, 400, name);
         const taken: Entry[] = [];
         for (const free of freed) {
@@ -207,21 +219,21 @@ describe('names', () => {
   });
 
   it('have a line each, with room of its own', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     push(queue, 10_000, 'many');
     const refused = entry('many');
     expect(queue.push(refused)).toBe(refused);
     expect(refused.state).toBe('wheel');
     expect(push(queue, 1, 'other')).toEqual([undefined]);
     expect(push(queue, 1, 'many', { stalled: true })).toEqual([undefined]);
-    const sizes = ['many', 'other', 'none'].map((name) => queue.sizeOf(name));
-    expect(sizes).toEqual([10_000, 1, 0]);
+    const sizes = ['many', 'other', 'none'].map((name) => names.of(name).due);
+    expect([...sizes, names.of('many').stalledDue]).toEqual([10_000, 1, 0, 1]);
     takeFrom(queue, 1, ({ name }) => name === 'many');
     expect(queue.push(refused)).toBeUndefined();
   });
 
   it('that are many have shorter lines: their crowds leave room for others', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     for (let n = 0; n < 20; n += 1) push(queue, 10_000, `crowd ${n}`);
     expect(queue.size).toBe(100_000 + 10 * 500);
     expect(push(queue, 1, 'crowd 0')).toMatchObject([{ name: 'crowd 0' }]);
@@ -231,7 +243,7 @@ describe('names', () => {
 
 describe('what waits', () => {
   it('is dropped when it is not wanted, from the middle of a line too, and named', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     const [a1, a2, gone, b1] = ['a', 'a', 'a', 'b'].map((name) => entry(name));
     const stalled = entry('a', { stalled: true });
     for (const each of [a1, a2, gone, b1, stalled]) queue.push(each!);
@@ -246,7 +258,7 @@ describe('what waits', () => {
   });
 
   it('and is gone meanwhile is not taken', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     const entries = ['a', 'a', 'a'].map((name) => entry(name));
     for (const each of entries) queue.push(each);
     for (const each of entries.slice(0, 2)) each.state = 'gone';
@@ -258,7 +270,7 @@ describe('stalled delays', () => {
   const STALLED = { stalled: true };
 
   it('are kept apart and taken one by one, and their names take turns', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     for (const name of ['a', 'a', 'a', 'full', 'b']) push(queue, 1, name, STALLED);
     expect(takeFrom(queue, 10)).toEqual([]);
     const { admit, taken } = admitting(({ name }) => name !== 'full');
@@ -268,7 +280,7 @@ describe('stalled delays', () => {
   });
 
   it('and the others take turns, whoever has a place', () => {
-    const queue = new ReadyQueue();
+    const queue = new ReadyQueue(names);
     const { admit } = admitting();
     push(queue, 3, 'a', STALLED);
     push(queue, 3, 'a');

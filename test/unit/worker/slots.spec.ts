@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { CallSlots } from '../../../src/delay-queue/worker/limits.js';
+import { NameStates } from '../../../src/delay-queue/worker/name-state.js';
 import { handlersShareOf } from '../../../src/delay-queue/worker/admission.js';
 import {
   type Handler,
@@ -10,7 +10,7 @@ import {
 let registry: HandlerRegistry;
 let events: DelayEvents;
 let advice: string[];
-let limits: CallSlots;
+let names: NameStates;
 
 const add = (name: string, concurrency: number, odd: Partial<Handler> = {}): void =>
   registry.add({
@@ -29,22 +29,24 @@ beforeEach(() => {
   [registry, events, advice] = [new HandlerRegistry(), new DelayEvents(), []];
   events.on('advice', ({ message }) => advice.push(message));
   vacant = 0;
-  limits = new CallSlots(registry, 3, events, () => (vacant += 1));
+  names = new NameStates(registry, 3, events, () => (vacant += 1));
 });
 
 /** How many calls of these names may begin now. */
-const begin = (...names: string[]): number => {
+const begin = (...of: string[]): number => {
   let begun = 0;
-  while (names.some((name) => limits.acquire(name))) begun += 1;
+  while (of.some((name) => names.acquire(names.of(name)))) begun += 1;
   return begun;
 };
+
+const release = (name: string): void => names.release(names.of(name));
 
 describe('calls', () => {
   it('run as many at a time as their name may, and one more for each that ends', () => {
     add('a', 2);
     add('b', 1);
-    expect([begin('a'), begin('b'), begin('unknown')]).toEqual([2, 1, 0]);
-    limits.release('a');
+    expect([begin('a'), begin('b'), names.find('unknown')]).toEqual([2, 1, undefined]);
+    release('a');
     expect([begin('b'), begin('a')]).toEqual([0, 1]);
   });
 
@@ -52,27 +54,27 @@ describe('calls', () => {
     for (const name of ['a', 'b']) add(name, 2, { transactional: true });
     add('plain', 2);
     expect([begin('a', 'b'), begin('plain')]).toEqual([3, 2]);
-    limits.release('plain');
+    release('plain');
     expect(begin('a', 'b')).toBe(0);
-    limits.release('a');
+    release('a');
     expect(begin('a', 'b')).toBe(1);
   });
 
   it('of all names together are as many as their concurrencies, one at least, and as a wheel can hold', () => {
-    expect(limits.inAll).toBe(1);
+    expect(names.inAll).toBe(1);
     add('a', 2);
     add('b', 3);
-    expect(limits.inAll).toBe(5);
+    expect(names.inAll).toBe(5);
     add('c', 2 ** 30);
-    expect(limits.inAll).toBe(2 ** 24);
+    expect(names.inAll).toBe(2 ** 24);
   });
 });
 
 const overrun = (times: number): void => {
-  for (let each = 0; each < times; each += 1) limits.overrun('a');
+  for (let each = 0; each < times; each += 1) names.overrun('a');
 };
 const end = (times: number): void => {
-  for (let each = 0; each < times; each += 1) limits.overrunEnded('a');
+  for (let each = 0; each < times; each += 1) names.overrunEnded('a');
 };
 
 describe('a name of which a thousand handlers outlived their timeout', () => {
@@ -83,14 +85,14 @@ describe('a name of which a thousand handlers outlived their timeout', () => {
 
   it('rests until one of them ends, and no other name does', () => {
     overrun(998);
-    expect([limits.overrun('a'), begin('a'), begin('b')]).toEqual([999, 1, 1]);
-    limits.release('a');
+    expect([names.overrun('a'), begin('a'), begin('b')]).toEqual([999, 1, 1]);
+    release('a');
     overrun(1);
     expect(begin('a')).toBe(0);
     end(1);
-    expect([vacant, begin('a'), limits.overrunning('a')]).toEqual([1, 1, 999]);
+    expect([vacant, begin('a'), names.of('a').overrunning]).toEqual([1, 1, 999]);
     end(999);
-    expect([vacant, limits.overrunning('a')]).toEqual([1, 0]);
+    expect([vacant, names.of('a').overrunning]).toEqual([1, 0]);
   });
 
   it('is worth another word only after half of them have ended', () => {

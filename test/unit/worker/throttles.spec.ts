@@ -2,11 +2,14 @@ import { afterAll, beforeEach, expect, it } from '@jest/globals';
 import { Throttles } from '../../../src/delay-queue/worker/limits.js';
 import type { LimitLeft } from '../../../src/delay-queue/store/limit.store.js';
 import { groupNumber } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import { nameStates } from '../../support/name-states.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 
 const NAME = 'test.limited';
 const FULL: LimitLeft = { name: NAME, group: 'g', places: 0, waitMs: 0 };
 
+let names: NameStates;
 let blocks: Throttles;
 /** Groups of the limits that were reported to have ended. */
 let ended: string[];
@@ -26,7 +29,8 @@ afterAll(() => wheel.onApplicationShutdown());
 
 beforeEach(() => {
   [ended, vacant, onVacant] = [[], 0, () => {}];
-  blocks = new Throttles(wheel, to);
+  names = nameStates();
+  blocks = new Throttles(wheel, names, to);
 });
 
 /** What a claim learns during which attempts of these groups were over. */
@@ -37,7 +41,12 @@ function learn(left: LimitLeft, freed: (string | null)[] = []): void {
   blocks.answered();
 }
 
-const throttledBy = (group = 'g') => blocks.throttledBy(NAME, group);
+const throttledBy = (group: string | null = 'g', name = NAME) => {
+  const isThrottled = (key: string): boolean =>
+    names.of(name).throttledUntilMs(key) > blocks.nowMs();
+  if (blocks.isAsking || isThrottled('')) return 'name';
+  return group !== null && isThrottled(group) ? 'group' : undefined;
+};
 
 it('while a claim is on its way, nobody else of a name with limits is asked for', () => {
   blocks.ask();
@@ -124,17 +133,17 @@ it('what is free elsewhere while a claim is on its way is not full after it', ()
 
 it('a name without a place holds all of its groups back, and no other name', () => {
   learn({ ...FULL, group: '' });
-  expect([
-    throttledBy(),
-    blocks.throttledBy(NAME, null),
-    blocks.throttledBy('test.other', 'g'),
-  ]).toEqual(['name', 'name', undefined]);
-  expect(blocks.throttledBy(NAME, 'other')).toBe('name');
+  expect([throttledBy(), throttledBy(null), throttledBy('g', 'test.other')]).toEqual([
+    'name',
+    'name',
+    undefined,
+  ]);
+  expect(throttledBy('other')).toBe('name');
 });
 
 it('what is left of the first limit is told on the clock of its rates, and what is full is looked at again', () => {
   let nowMs = 1_000;
-  blocks = new Throttles(wheel, to, () => nowMs);
+  blocks = new Throttles(wheel, names, to, () => nowMs);
   expect(blocks.leftMs()).toBe(Infinity);
   learn(FULL);
   expect(blocks.leftMs()).toBe(2_000);

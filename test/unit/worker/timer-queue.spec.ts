@@ -5,6 +5,8 @@ import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.
 import { Announcer } from '../../../src/delay-queue/worker/hints.js';
 import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { TimerQueue, type OpenClaims } from '../../../src/delay-queue/worker/timer-queue.js';
+import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import { nameStates } from '../../support/name-states.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
@@ -21,6 +23,7 @@ let told: unknown[];
 let wheel: WheelService;
 let clock: DatabaseClock;
 let nodes: Nodes;
+let names: NameStates;
 let queue: TimerQueue;
 /** Before anything opened it. */
 let wasOpen: boolean;
@@ -49,7 +52,8 @@ beforeEach(() => {
     lost,
   } as unknown as OpenClaims;
   const limits = { claimBatch: 2, horizonMs: HORIZON_MS };
-  queue = new TimerQueue(wheel, clock, nodes, claims, limits, {
+  names = nameStates();
+  queue = new TimerQueue(wheel, clock, nodes, claims, names, limits, {
     due: () => told.push('ready'),
     unreadable: (id) => told.push(['unreadable', id]),
   });
@@ -178,10 +182,10 @@ describe('room', () => {
   it('there is for two claims, and behind what waits for limits', async () => {
     for (const id of [1, 2, 3]) offer(id);
     await passTo(0);
-    expect([queue.hasRoom, queue.hasRoomBehind, queue.waiting('a')]).toEqual([true, false, 3]);
+    expect([queue.hasRoom, queue.hasRoomBehind, names.of('a').due]).toEqual([true, false, 3]);
     offer(4, { stalled: true });
     await passTo(1);
-    expect([queue.hasRoom, queue.waiting('a'), queue.hasStalled('a')]).toEqual([false, 3, true]);
+    expect([queue.hasRoom, names.of('a').due, names.of('a').stalledDue]).toEqual([false, 3, 1]);
     expect(told).toEqual(['ready', 'ready']);
     expect([queue.roomFor('a'), queue.roomFor('b')]).toEqual([undefined, { butNotOf: [] }]);
     takeAll();
@@ -193,7 +197,7 @@ describe('room', () => {
     for (let id = 1; id <= NAME_MAX + 2; id += 1) offer(id);
     await passTo(0);
     expect([told, queue.overflows]).toEqual([['ready'], 2]);
-    expect(queue.waiting('a')).toBe(NAME_MAX);
+    expect(names.of('a').due).toBe(NAME_MAX);
     queue.disarm(1);
     expect(offer(NAME_MAX + 1)).toBe(true);
     await passTo(1);
@@ -205,7 +209,7 @@ it('there is room behind for less than a claim, and a group that waited for its 
   for (const id of [1, 2]) offer(id, { group: 'g' });
   await passTo(0);
   expect(queue.hasRoomBehind).toBe(false);
-  queue.take(() => 'its group waits', true);
+  queue.take(() => 'group throttled', true);
   expect([queue.hasRoomBehind, takeAll()]).toEqual([true, []]);
   queue.release('a', 'g');
   expect([queue.hasRoomBehind, takeAll()]).toEqual([false, [1, 2]]);
