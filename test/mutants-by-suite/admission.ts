@@ -53,6 +53,6 @@ export const ADMITTED: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(NAME, 'this.#transactional >= this.transactionalMax', 'this.#transactional < 0'),
     ],
-    tests,
+    tests: ['unit/worker/slot-keeper'],
   },
 };

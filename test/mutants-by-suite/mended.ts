@@ -39,7 +39,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   'overtakes-who-waits': {
     about: 'gives the one place of a name to a claim, while others wait for it',
     patches: [patch('worker/admission.ts', '(dealing.isQueued && mayWait)', 'false')],
-    tests: ['unit/worker/admission'],
+    tests: ['unit/worker/slot-keeper'],
   },
   'empties-by-the-clock': {
     about: 'takes from a bucket what a clock was set back',

@@ -27,44 +27,6 @@ export interface Entry extends Wake {
   later?: [wake: Wake, source: Source] | undefined;
 }
 
-/** @param handle in the wheel, if it is there */
-export const entryOf = (
-  { id, epoch, name, group, wakeMs, stalled, failed, orphaned = false }: Wake,
-  state: Entry['state'],
-  handle: number,
-  hinted: boolean,
-  scanNo: number,
-): Entry => ({
-  // Written out: spreading costs as much as all else that is done for an entry.
-  id,
-  epoch,
-  name,
-  group,
-  wakeMs,
-  stalled,
-  failed,
-  orphaned,
-  state,
-  handle,
-  timesNotClaimed: 0,
-  claimedWithin: undefined,
-  hinted,
-  scanNo,
-  later: undefined,
-});
-
-/**
- * Whether a wake supersedes what is known of its row. A row with an older epoch than a hinted entry
- * comes from an old page, or the entry's write was rolled back: looking sooner does no harm.
- */
-export function isBetter(wake: Wake, isHinted: boolean, known: Entry): boolean {
-  const isSooner = wake.wakeMs < known.wakeMs;
-  // An orphaned entry keeps its time and position, whatever other pages say: the claim looks again.
-  if (known.orphaned && wake.epoch === known.epoch) return isSooner;
-  if (wake.epoch < known.epoch) return known.hinted && isSooner;
-  return isHinted ? isSooner : true;
-}
-
 /** Taken entries kept in front before the array is cut: rare enough to cost nothing per entry. */
 const COMPACT_AT = 4_096;
 

@@ -9,15 +9,45 @@ import type { WheelService } from '../timer-wheel/wheel.service.js';
 import type { InFlight, LostClaims } from './claims.js';
 import type { Completer } from './completer.js';
 import type { NameStates } from './name-state.js';
-import {
-  type Admit,
-  type Entry,
-  entryOf,
-  isBetter,
-  ReadyQueue,
-  type Source,
-  type Taken,
-} from './fair-queue.js';
+import { type Admit, type Entry, ReadyQueue, type Source, type Taken } from './fair-queue.js';
+
+/** @param handle in the wheel, if it is there */
+const entryOf = (
+  { id, epoch, name, group, wakeMs, stalled, failed, orphaned = false }: Wake,
+  state: Entry['state'],
+  handle: number,
+  hinted: boolean,
+  scanNo: number,
+): Entry => ({
+  // Written out: spreading costs as much as all else that is done for an entry.
+  id,
+  epoch,
+  name,
+  group,
+  wakeMs,
+  stalled,
+  failed,
+  orphaned,
+  state,
+  handle,
+  timesNotClaimed: 0,
+  claimedWithin: undefined,
+  hinted,
+  scanNo,
+  later: undefined,
+});
+
+/**
+ * Whether a wake supersedes what is known of its row. A row with an older epoch than a hinted entry
+ * comes from an old page, or the entry's write was rolled back: looking sooner does no harm.
+ */
+function isBetter(wake: Wake, isHinted: boolean, known: Entry): boolean {
+  const isSooner = wake.wakeMs < known.wakeMs;
+  // An orphaned entry keeps its time and position, whatever other pages say: the claim looks again.
+  if (known.orphaned && wake.epoch === known.epoch) return isSooner;
+  if (wake.epoch < known.epoch) return known.hinted && isSooner;
+  return isHinted ? isSooner : true;
+}
 
 /** The handle of an entry that is not in the wheel. */
 const NO_HANDLE = 0;

@@ -31,7 +31,7 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
     kinds: ['turns'],
     programs: 12,
     blamedBy: ['no turn'],
-    tests: ['integration/engine/turns', 'unit/worker/admission'],
+    tests: ['integration/engine/turns', 'unit/worker/slot-keeper'],
   },
   'forgets-lost-claims': {
     about: 'does not remember the claims that nobody answered',

@@ -105,7 +105,7 @@ describe('a plain call', () => {
     };
     const report = ({ id, calledAtMs }: Attempt, { kind }: Outcome): void =>
       void reported.push(`${kind} ${id} ${calledAtMs}`);
-    executor = new Executor(wheel, {} as never, { report }, inFlight, limits as never, events);
+    executor = new Executor(wheel, {} as never, { report }, inFlight, limits, events);
   });
 
   afterEach(() => {

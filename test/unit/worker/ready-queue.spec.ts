@@ -4,10 +4,10 @@ import { type Admit, type Entry, ReadyQueue } from '../../../src/delay-queue/wor
 import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 
-let names: NameStates;
+let states: NameStates;
 
 beforeEach(() => {
-  names = nameStates();
+  states = nameStates();
 });
 
 let lastId = 0;
@@ -51,7 +51,7 @@ const groupsFrom = (queue: ReadyQueue, limit: number) =>
 
 describe('groups of a name', () => {
   it('have room but for those of which enough wait', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     push(queue, 3, 'a', { group: 'many' });
     push(queue, 1, 'a', { group: 'few' });
     push(queue, 1, 'a');
@@ -61,7 +61,7 @@ describe('groups of a name', () => {
   });
 
   it('take turns, and those without a group are one', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     push(queue, 5, 'a', { group: 'big' });
     push(queue, 2, 'a');
     push(queue, 1, 'a', { group: 'small' });
@@ -72,7 +72,7 @@ describe('groups of a name', () => {
   });
 
   it('what is put back comes first again, whatever of its group was taken before', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     const entries = Array.from({ length: 4 }, () => entry('a'));
     for (const each of entries) queue.push(each);
     const [first, second, third] = takeFrom(queue, 3) as [Entry, Entry, Entry];
@@ -82,7 +82,7 @@ describe('groups of a name', () => {
   });
 
   it('that have no place are passed, and what is put back is the first of its group', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     for (const group of ['full', 'free']) push(queue, 2, 'a', { group });
     const asked: Entry[] = [];
     const asking: Admit = (each) => {
@@ -100,7 +100,7 @@ describe('groups of a name', () => {
   });
 
   it('find room in a line that another has filled, which leaves its newest out', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     const big = (count: number) => push(queue, count, 'a', { group: 'big' });
     expect(big(10_000).filter((out) => out !== undefined)).toEqual([]);
     expect(big(1)).toMatchObject([{ group: 'big', id: lastId }]);
@@ -117,7 +117,7 @@ describe('groups of a name', () => {
 
 describe('a line that is full', () => {
   it('is shared among its groups, whoever came first', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     const groups = Array.from({ length: 100 }, (_, n) => `g${n}`);
     for (const group of groups) push(queue, 200, 'a', { group });
     expect(queue.size).toBe(10_000);
@@ -127,7 +127,7 @@ describe('a line that is full', () => {
   });
 
   it('has room for a group in the place of one that waits for its limit, and of no other, when there are more groups than places', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     for (let n = 0; n < 10_000; n += 1) push(queue, 1, 'a', { group: `g${n}` });
     const asked: Entry[] = [];
     const asking: Admit = (each) => (asked.push(each) > 3 ? 'no' : 'group throttled');
@@ -140,7 +140,7 @@ describe('a line that is full', () => {
   });
 
   it('leaves out what a walk brings of a group behind what was left out, until the next walk', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     const brought = (group: string, walk?: number) =>
       push(queue, 1, 'a', { group, scanNo: walk })[0];
     push(queue, 9_000, 'a', { group: 'big', scanNo: 1 });
@@ -157,7 +157,7 @@ describe('a line that is full', () => {
   });
 
   it('counts those that wait for a limit of their group until it has a place', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     for (const group of ['full', 'free']) push(queue, 2, 'a', { group });
     queue.take(
       1,
@@ -219,21 +219,21 @@ describe('names', () => {
   });
 
   it('have a line each, with room of its own', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     push(queue, 10_000, 'many');
     const refused = entry('many');
     expect(queue.push(refused)).toBe(refused);
     expect(refused.state).toBe('wheel');
     expect(push(queue, 1, 'other')).toEqual([undefined]);
     expect(push(queue, 1, 'many', { stalled: true })).toEqual([undefined]);
-    const sizes = ['many', 'other', 'none'].map((name) => names.of(name).due);
-    expect([...sizes, names.of('many').stalledDue]).toEqual([10_000, 1, 0, 1]);
+    const sizes = ['many', 'other', 'none'].map((name) => states.of(name).due);
+    expect([...sizes, states.of('many').stalledDue]).toEqual([10_000, 1, 0, 1]);
     takeFrom(queue, 1, ({ name }) => name === 'many');
     expect(queue.push(refused)).toBeUndefined();
   });
 
   it('that are many have shorter lines: their crowds leave room for others', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     for (let n = 0; n < 20; n += 1) push(queue, 10_000, `crowd ${n}`);
     expect(queue.size).toBe(100_000 + 10 * 500);
     expect(push(queue, 1, 'crowd 0')).toMatchObject([{ name: 'crowd 0' }]);
@@ -243,7 +243,7 @@ describe('names', () => {
 
 describe('what waits', () => {
   it('is dropped when it is not wanted, from the middle of a line too, and named', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     const [a1, a2, gone, b1] = ['a', 'a', 'a', 'b'].map((name) => entry(name));
     const stalled = entry('a', { stalled: true });
     for (const each of [a1, a2, gone, b1, stalled]) queue.push(each!);
@@ -258,7 +258,7 @@ describe('what waits', () => {
   });
 
   it('and is gone meanwhile is not taken', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     const entries = ['a', 'a', 'a'].map((name) => entry(name));
     for (const each of entries) queue.push(each);
     for (const each of entries.slice(0, 2)) each.state = 'gone';
@@ -270,7 +270,7 @@ describe('stalled delays', () => {
   const STALLED = { stalled: true };
 
   it('are kept apart and taken one by one, and their names take turns', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     for (const name of ['a', 'a', 'a', 'full', 'b']) push(queue, 1, name, STALLED);
     expect(takeFrom(queue, 10)).toEqual([]);
     const { admit, taken } = admitting(({ name }) => name !== 'full');
@@ -280,7 +280,7 @@ describe('stalled delays', () => {
   });
 
   it('and the others take turns, whoever has a place', () => {
-    const queue = new ReadyQueue(names);
+    const queue = new ReadyQueue(states);
     const { admit } = admitting();
     push(queue, 3, 'a', STALLED);
     push(queue, 3, 'a');
