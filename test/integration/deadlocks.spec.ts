@@ -78,7 +78,7 @@ describe('two transactions that take two keys in opposite orders', () => {
     const first = await node.begin();
     const second = await node.begin();
     const cancel = ({ manager }: OpenTransaction, key: string) =>
-      store.cancel(runnerOf(manager), 'test.a', key);
+      store.cancel(runnerOf(manager), { name: 'test.a', key });
     await cancel(first, 'a');
     await cancel(second, 'b');
     const answers = await Promise.allSettled([cancel(first, 'b'), cancel(second, 'a')]);
@@ -133,7 +133,7 @@ describe('a transaction of the same process that holds the row until the call an
       node.delays.scheduleMany([item('1'), item('new')]),
       node.delays.retryDead('test.a', 'd'),
       node.delays.reschedule('test.a', 'c', { after: '1h' }, { manager }),
-      store.cancel(runnerOf(manager), 'test.a', 'a'),
+      store.cancel(runnerOf(manager), { name: 'test.a', key: 'a' }),
     ]);
     const alone = await heldCode(node.dataSource);
     const codes = [alone, alone, alone, alone, alone, 'DELAY_UNSTABLE', 'DELAY_UNSTABLE'];

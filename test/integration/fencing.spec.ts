@@ -117,8 +117,8 @@ it('an attempt past its lease does not cancel itself; anybody else may', async (
   const runner = runnerOn(node.dataSource);
   const own = { id: Number(id), epoch, latenessMs: 0 };
   const [running, cancelled] = [{ verdict: 'running' }, { verdict: 'cancelled' }];
-  expect(await store.cancel(runner, 'test.a', KEY, own)).toMatchObject(running);
-  expect(await store.cancel(runner, 'test.a', KEY)).toMatchObject(cancelled);
+  expect(await store.cancel(runner, { name: 'test.a', key: KEY }, own)).toMatchObject(running);
+  expect(await store.cancel(runner, { name: 'test.a', key: KEY })).toMatchObject(cancelled);
 });
 
 it('a batch leaves out the row that somebody holds, and waits for nobody', async () => {

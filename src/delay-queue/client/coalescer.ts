@@ -6,9 +6,15 @@ import {
 } from '../api/errors.js';
 import { explained, isRefusal, lockedOrTaken } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
-import type { BatchAnswer, BatchStore, Move, NameAndKey } from '../store/batch.store.js';
-import type { DelayStore } from '../store/delay.store.js';
-import { inLockOrder, keyText, type NewDelay, type Placed } from '../store/rows/delay-rows.js';
+import type { BatchAnswer, DelayStore } from '../store/delay.store.js';
+import {
+  inLockOrder,
+  keyText,
+  type Move,
+  type NameAndKey,
+  type NewDelay,
+  type Placed,
+} from '../store/rows/delay-rows.js';
 import { refusalOf } from '../store/write-answers.js';
 import { within } from '../tasks/signal.js';
 
@@ -233,10 +239,8 @@ export class KeyQueues {
 const QUEUE_SHARE = 2 / 3;
 
 interface CoalescedWritesParts {
-  /** For calls that have to wait for a lock. */
-  alone: DelayStore;
-  together: BatchStore;
-  /** Each statement is its own transaction. */
+  store: DelayStore;
+  /** Each statement is its own transaction; `alone`: of a call that has to wait for a lock. */
   runners: { alone: Runner; together: Runner };
   /** Time limit of a call, from when it is made to its answer. */
   limits: { readonly limitMs: number };
@@ -259,9 +263,9 @@ export class CoalescedWrites {
   #isClosed = false;
 
   constructor(private readonly parts: CoalescedWritesParts) {
-    const { alone, together, runners } = parts;
+    const { store, runners } = parts;
     const scheduling = {
-      alone: async (delay: NewDelay) => (await alone.place(runners.alone, [delay]))[0] as Placed,
+      alone: async (delay: NewDelay) => (await store.place(runners.alone, [delay]))[0] as Placed,
       lengthOf: ({ payload }: NewDelay) => payload.length,
     };
     this.#scheduling = new Coalescer({
@@ -270,16 +274,16 @@ export class CoalescedWrites {
     });
     this.#schedulingKeyless = new Coalescer({
       ...scheduling,
-      together: (delays, answer) => together.placeKeyless(runners.together, delays, answer),
+      together: (delays, answer) => store.placeKeylessTogether(runners.together, delays, answer),
     });
     this.#cancelling = new Coalescer({
-      together: (targets, answer) => together.cancel(runners.together, targets, answer),
-      alone: ({ name, key }) => alone.cancel(runners.alone, name, key),
+      together: (targets, answer) => store.cancelTogether(runners.together, targets, answer),
+      alone: (target) => store.cancel(runners.alone, target),
       lengthOf: () => 0,
     });
     this.#moving = new Coalescer({
-      together: (moves, answer) => together.reschedule(runners.together, moves, answer),
-      alone: ({ name, key, to }) => alone.reschedule(runners.alone, name, key, to),
+      together: (moves, answer) => store.rescheduleTogether(runners.together, moves, answer),
+      alone: (move) => store.reschedule(runners.alone, move),
       lengthOf: () => 0,
     });
   }
@@ -387,8 +391,8 @@ export class CoalescedWrites {
   /** Writes in lock order, as every caller does. */
   async #scheduleTogether(delays: readonly NewDelay[], answer: BatchAnswer): Promise<void> {
     const { sorted, indexes } = inLockOrder(delays);
-    const { together, runners } = this.parts;
-    await together.place(runners.together, sorted, (position, placed) =>
+    const { store, runners } = this.parts;
+    await store.placeTogether(runners.together, sorted, (position, placed) =>
       answer(indexes[position] as number, placed),
     );
   }

@@ -15,7 +15,6 @@ import type { MoveTo } from '../config/durations.js';
 import type { Payloads } from '../config/payloads.js';
 import type { CallersPool } from '../database/own-pool.js';
 import type { Installation } from '../database/tables.js';
-import { BatchStore } from '../store/batch.store.js';
 import { DelayStore } from '../store/delay.store.js';
 import { inLockOrder, type NewDelay, type Placed } from '../store/rows/delay-rows.js';
 import { isAlone, Transactions } from '../transactions/callers-transaction.js';
@@ -100,8 +99,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     this.#single = new SingleWrites(this.#store, selfReschedules);
     const outside = new OutsideTransactions(dataSource, engine);
     this.#coalesced = new CoalescedWrites({
-      alone: this.#store,
-      together: new BatchStore(installation, kept),
+      store: this.#store,
       runners: { alone: outside.writes, together: outside.together },
       limits: outside,
       drainWithinMs: drainTimeoutMs,

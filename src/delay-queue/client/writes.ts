@@ -43,8 +43,7 @@ export class SingleWrites {
     { runner, inOrder }: CallersTransaction,
     own: ActingAttempt | undefined,
   ): Promise<Placed> {
-    const { name, key } = target;
-    return await inOrder([target], () => this.store.cancel(runner, name, key, own));
+    return await inOrder([target], () => this.store.cancel(runner, target, own));
   }
 
   /** Answers `rescheduled`, `running` or `absent`. */
@@ -56,7 +55,7 @@ export class SingleWrites {
   ): Promise<Placed> {
     return await inOrder([target], async () => {
       const moved = own && (await this.selfReschedules.reschedule(own, manager, runner, to));
-      return moved ?? (await this.store.reschedule(runner, target.name, target.key, to));
+      return moved ?? (await this.store.reschedule(runner, { ...target, to }));
     });
   }
 

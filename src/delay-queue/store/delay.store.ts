@@ -3,21 +3,22 @@ import type { HistoryKept } from '../api/delay.js';
 import type { MoveTo } from '../config/durations.js';
 import { sqlStateOf, UNIQUE_VIOLATION } from '../database/driver-errors.js';
 import { given, type Runner } from '../database/runner.js';
-import { type Installation, type Tables, tablesOf } from '../database/tables.js';
-import { KeyLook, orHeld, untilStable } from './selection.store.js';
+import { type Installation, tablesOf } from '../database/tables.js';
 import { RerunStore } from './many.store.js';
 import type { AsText } from './rows/answers.js';
 import { type Answer, EXTRA_NAMES, reader } from './rows/columns.js';
 import {
+  keyText,
+  type Move,
+  type NameAndKey,
   type NewDelay,
-  NO_INSTANT,
-  NO_MS,
   numbers,
   type OwnAttempt,
   type Placed,
-  texts,
 } from './rows/delay-rows.js';
+import { orHeld, textsOf, untilStable, waitOf } from './selection.store.js';
 import {
+  type CancelLook,
   cancelSql,
   cancelWaitingSql,
   found,
@@ -32,6 +33,9 @@ import { Targets } from './sql/fragments/filter.js';
 import { ENDED, type EndedRow, historySql } from './sql/history.sql.js';
 import { nowSql } from './sql/recurrences.sql.js';
 import {
+  type Columns,
+  type Extent,
+  type Says,
   scheduleAllNewSql,
   scheduleKeylessSql,
   scheduleNewSql,
@@ -40,134 +44,38 @@ import {
 } from './sql/schedule.sql.js';
 import { cancelOneSql, scheduleOneSql } from './tables/functions.js';
 import {
-  bySays,
   columnsOf,
   insert,
   insertAll,
   type InsertedRow,
-  type InsertSql,
+  moveColumns,
   placedOf,
   type PlacedRow,
   refusalOf,
   saysOf,
   scheduled,
   takenColumns,
-  withColumns,
+  targetColumns,
 } from './write-answers.js';
 
-/** Writes delays whose keys may be taken: inserts the new ones, then looks at the rest. */
-class ScheduleWriter {
-  readonly #sql;
+/** Receives the result of the item at that index. */
+export type BatchAnswer = (index: number, placed: Placed) => void;
 
-  constructor(
-    tables: Tables,
-    kept: HistoryKept,
-    private readonly heldMaxMs: number,
-  ) {
-    const place = (lockWait: LockWait): InsertSql =>
-      withColumns((columns) => scheduleNewSql(tables, lockWait, columns));
-    this.#sql = {
-      place: { callers: place('waits'), ours: place('a while') },
-      placeAgain: bySays(
-        (says) => new KeyLook((wait) => scheduleTakenSql(tables, kept, wait, 'each', says)),
-      ),
-      placeAllAgain: bySays((says) => scheduleTakenSql(tables, kept, 'waits', 'all or none', says)),
-      unplace: scheduleUndoSql(tables),
-      one: scheduleOneSql(tables),
-    };
-  }
+/** Looks at rows; undefined where it has to look again. */
+type Look = (wait: LockWait, look: CancelLook) => Promise<(Placed | undefined)[]>;
 
-  /** @throws DelayConflictError, DelayUnstableError, DelayInvalidError; nothing is written then */
-  async one(runner: Runner, newDelay: NewDelay): Promise<Placed> {
-    const placed = await untilStable(async () => {
-      const inserted = await this.#insertOne(runner, newDelay);
-      if (inserted) return inserted;
-      const row = await this.#sql.placeAgain[saysOf([newDelay])].look(
-        runner,
-        takenColumns([newDelay]),
-      );
-      return row && placedOf(row);
-    }, this.heldMaxMs);
-    const refusal = refusalOf(placed, newDelay);
-    if (refusal !== undefined) throw refusal;
-    return placed;
-  }
-
-  /**
-   * Writes all or none, without a savepoint. On failure it deletes the rows that it inserted, whose
-   * ids it knows. Existing rows are written by one statement, and only if no item conflicts.
-   *
-   * @param newDelays sorted by (name, key), without duplicate keys
-   * @throws DelayConflictError, DelayUnstableError, or DelayInvalidError for a key that code
-   * declares; nothing is written then
-   */
-  async all(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[]> {
-    const results = Array.from<Placed>({ length: newDelays.length });
-    const inserted: number[] = [];
-    let open = [...newDelays.keys()];
-    const look = async (): Promise<true | undefined> => {
-      const items = open.map((index) => newDelays[index] as NewDelay);
-      const placed = await insert(runner, this.#insertFor(runner), items);
-      for (const [position, one] of placed.entries()) {
-        if (one === undefined) continue;
-        results[open[position] as number] = one;
-        inserted.push(one.id);
-      }
-      open = open.filter((_, position) => placed[position] === undefined);
-      return open.length === 0 || (await this.#rest(runner, newDelays, open, results));
-    };
-    try {
-      await untilStable(look, this.heldMaxMs);
-    } catch (error) {
-      // After an error of Postgres the transaction has failed, so there is nothing to undo.
-      if (error instanceof DelayError) await this.#takeBack(runner, inserted);
-      throw error;
-    }
-    return results;
-  }
-
-  /** Waits for each row in order: to skip a row and come back for it would break the lock order. */
-  async #rest(
-    runner: Runner,
-    newDelays: readonly NewDelay[],
-    open: readonly number[],
-    results: Placed[],
-  ): Promise<true | undefined> {
-    const items = open.map((index) => newDelays[index] as NewDelay);
-    const rows = await runner.query<PlacedRow>(
-      this.#sql.placeAllAgain[saysOf(items)],
-      takenColumns(items),
-    );
-    for (const [position, row] of rows.entries()) {
-      const refusal = refusalOf(placedOf(row), items[position] as NewDelay);
-      if (refusal !== undefined) throw refusal;
-    }
-    if (rows.some(({ verdict }) => verdict === 'again')) return undefined;
-    for (const [position, row] of rows.entries()) {
-      results[open[position] as number] = placedOf(row);
-    }
-    return true;
-  }
-
-  async #insertOne(runner: Runner, newDelay: NewDelay): Promise<Placed | undefined> {
-    if (runner.transaction !== 'callers' || saysOf([newDelay]) !== 'when') {
-      return (await insert(runner, this.#insertFor(runner), [newDelay]))[0];
-    }
-    const { name, key, payload, to, maxAttempts } = newDelay;
-    const { afterMs, at } = columnsOf(to);
-    const extras = EXTRA_NAMES.map((extra) => newDelay[extra]);
-    const parameters = [name, key, payload, afterMs, at, maxAttempts, ...extras];
-    const [row] = await runner.query<InsertedRow>(this.#sql.one, parameters);
-    return row && scheduled(row);
-  }
-
-  async #takeBack(runner: Runner, ids: readonly number[]): Promise<void> {
-    if (ids.length > 0) await runner.query(this.#sql.unplace, [numbers(ids)]);
-  }
-
-  #insertFor({ transaction = 'ours' }: Runner): InsertSql {
-    return this.#sql.place[transaction];
-  }
+/**
+ * One look at one row. In a transaction it does not wait: a look that waited behind a claim would
+ * lock a row that is now leased, and the transaction would keep that lock until its end: the attempt
+ * could neither renew its lease nor write its outcome. A rollback to a savepoint would release the
+ * lock, but would also undo what other branches of the caller have written in the meantime.
+ *
+ * @param looks the number of this look, from 1
+ */
+async function lookOnce(runner: Runner, look: Look, looks = 1): Promise<Placed | undefined> {
+  const wait = runner.transaction === undefined ? 'a while' : 'at once';
+  const [placed] = await look(wait, looks === 1 ? 'first' : 'again');
+  return placed;
 }
 
 const endedOf = reader(ENDED);
@@ -182,13 +90,16 @@ export interface OwnChange<Verdict extends string> {
 }
 
 /**
- * The writes of producers. Each method runs in the caller's transaction or in its own, and repeats
- * its look with a new statement until the answer is stable: a cancel that waited behind "cancel and
- * schedule again" must not answer `absent` while a new row lives.
+ * The writes of producers, each in the caller's transaction or in its own. A look is repeated with a
+ * new statement until the answer is stable: a cancel that waited behind "cancel and schedule again"
+ * must not answer `absent` while a new row lives.
+ *
+ * The verbs `…Together` write the calls of many callers in one statement, which is its own
+ * transaction. No call waits for another call's row there: one that would have to wait, or to look
+ * again, gets no answer, and is then written alone.
  */
 export class DelayStore {
   readonly #sql;
-  readonly #writer: ScheduleWriter;
   readonly #reruns: RerunStore;
   readonly #foundOf: (answer: Answer) => FoundRow;
 
@@ -199,27 +110,28 @@ export class DelayStore {
     private readonly heldMaxMs = HELD_MAX_MS,
   ) {
     const tables = tablesOf(of);
-    this.#writer = new ScheduleWriter(tables, kept, heldMaxMs);
     this.#reruns = new RerunStore(of, kept);
     this.#foundOf = reader(found(tables));
     this.#sql = {
-      placeAll: withColumns((columns) => scheduleAllNewSql(tables, columns)),
-      placeKeyless: withColumns((columns) => scheduleKeylessSql(tables, columns)),
-      moveOn: {
-        waits: moveOnSql(tables, kept, 'waits'),
-        'a while': moveOnSql(tables, kept, 'a while'),
-        'at once': moveOnSql(tables, kept, 'at once'),
-      },
+      placeOne: scheduleOneSql(tables),
+      place: textsOf((wait: LockWait, columns: Columns) => scheduleNewSql(tables, wait, columns)),
+      placeAll: textsOf((columns: Columns) => scheduleAllNewSql(tables, columns)),
+      placeKeyless: textsOf((columns: Columns) => scheduleKeylessSql(tables, columns)),
+      placeAgain: textsOf((wait: LockWait, extent: Extent, says: Says) =>
+        scheduleTakenSql(tables, kept, wait, extent, says),
+      ),
+      unplace: scheduleUndoSql(tables),
+      moveOn: textsOf((wait: LockWait) => moveOnSql(tables, kept, wait)),
       cancelWaiting: cancelWaitingSql(tables, kept),
       cancelOne: cancelOneSql(tables),
-      cancel: new KeyLook((lockWait, look) =>
-        cancelSql(tables, kept, lockWait, Targets.CALLS, look),
+      cancel: textsOf((wait: LockWait, look: CancelLook) =>
+        cancelSql(tables, kept, wait, Targets.CALLS, look),
       ),
-      reschedule: new KeyLook((lockWait) => rescheduleSql(tables, lockWait)),
+      reschedule: textsOf((wait: LockWait) => rescheduleSql(tables, wait)),
+      retryDead: textsOf((wait: Exclude<LockWait, 'at once'>) => retryDeadSql(tables, wait)),
       now: nowSql(tables),
       find: findSql(tables),
       history: historySql(tables),
-      retryDead: { callers: retryDeadSql(tables, 'waits'), ours: retryDeadSql(tables, 'a while') },
     };
   }
 
@@ -227,15 +139,138 @@ export class DelayStore {
    * Writes all delays, or none and throws.
    * @param newDelays sorted by (name, key), without duplicate keys, so that two callers lock in the
    * same order
-   * @throws DelayConflictError for `onConflict: 'error'`, DelayUnstableError
+   * @throws DelayConflictError for `onConflict: 'error'`; DelayInvalidError for a key that code
+   * declares; DelayUnstableError
    */
   async place(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[]> {
     const [only] = newDelays;
     return orHeld(runner, this.heldMaxMs, async () =>
       newDelays.length === 1 && only !== undefined
-        ? [await this.#writer.one(runner, only)]
-        : this.#writer.all(runner, newDelays),
+        ? [await this.#placeOne(runner, only)]
+        : this.#placeMany(runner, newDelays),
     );
+  }
+
+  async #placeOne(runner: Runner, newDelay: NewDelay): Promise<Placed> {
+    const placed = await untilStable(
+      async () =>
+        (await this.#insertOne(runner, newDelay)) ??
+        (await lookOnce(runner, (wait) => this.#placeAgain(runner, [newDelay], wait))),
+      this.heldMaxMs,
+    );
+    const refusal = refusalOf(placed, newDelay);
+    if (refusal !== undefined) throw refusal;
+    return placed;
+  }
+
+  async #insertOne(runner: Runner, newDelay: NewDelay): Promise<Placed | undefined> {
+    if (runner.transaction !== 'callers' || saysOf([newDelay]) !== 'when') {
+      return (await this.#insert(runner, [newDelay], waitOf(runner.transaction)))[0];
+    }
+    const { name, key, payload, to, maxAttempts } = newDelay;
+    const { afterMs, at } = columnsOf(to);
+    const extras = EXTRA_NAMES.map((extra) => newDelay[extra]);
+    const parameters = [name, key, payload, afterMs, at, maxAttempts, ...extras];
+    const [row] = await runner.query<InsertedRow>(this.#sql.placeOne, parameters);
+    return row && scheduled(row);
+  }
+
+  #insert(
+    runner: Runner,
+    newDelays: readonly NewDelay[],
+    wait: LockWait,
+  ): Promise<(Placed | undefined)[]> {
+    return insert(runner, (columns) => this.#sql.place(wait, columns), newDelays);
+  }
+
+  /** Looks at keys that were taken; undefined: has to look again. */
+  async #placeAgain(
+    runner: Runner,
+    newDelays: readonly NewDelay[],
+    wait: LockWait,
+  ): Promise<(Placed | undefined)[]> {
+    const sql = this.#sql.placeAgain(wait, 'each', saysOf(newDelays));
+    return (await runner.query<PlacedRow>(sql, takenColumns(newDelays))).map(stableOf);
+  }
+
+  /**
+   * All or none, without a savepoint. On failure it deletes the rows that it inserted, whose ids it
+   * knows. Existing rows are written by one statement, and only if no item conflicts.
+   */
+  async #placeMany(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[]> {
+    const results = Array.from<Placed>({ length: newDelays.length });
+    const inserted: number[] = [];
+    let open = [...newDelays.keys()];
+    const look = async (): Promise<true | undefined> => {
+      const items = open.map((index) => newDelays[index] as NewDelay);
+      const placed = await this.#insert(runner, items, waitOf(runner.transaction));
+      for (const [position, one] of placed.entries()) {
+        if (one === undefined) continue;
+        results[open[position] as number] = one;
+        inserted.push(one.id);
+      }
+      open = open.filter((_, position) => placed[position] === undefined);
+      return open.length === 0 || (await this.#placeRest(runner, newDelays, open, results));
+    };
+    try {
+      await untilStable(look, this.heldMaxMs);
+    } catch (error) {
+      // After an error of Postgres the transaction has failed, so there is nothing to undo.
+      if (error instanceof DelayError && inserted.length > 0) {
+        await runner.query(this.#sql.unplace, [numbers(inserted)]);
+      }
+      throw error;
+    }
+    return results;
+  }
+
+  /** Waits for each row in order: to skip a row and come back for it would break the lock order. */
+  async #placeRest(
+    runner: Runner,
+    newDelays: readonly NewDelay[],
+    open: readonly number[],
+    results: Placed[],
+  ): Promise<true | undefined> {
+    const items = open.map((index) => newDelays[index] as NewDelay);
+    const sql = this.#sql.placeAgain('waits', 'all or none', saysOf(items));
+    const rows = await runner.query<PlacedRow>(sql, takenColumns(items));
+    for (const [position, row] of rows.entries()) {
+      const refusal = refusalOf(placedOf(row), items[position] as NewDelay);
+      if (refusal !== undefined) throw refusal;
+    }
+    if (rows.some(({ verdict }) => verdict === 'again')) return undefined;
+    for (const [position, row] of rows.entries()) {
+      results[open[position] as number] = placedOf(row);
+    }
+    return true;
+  }
+
+  /**
+   * Answers `conflict` where `onConflict: 'error'` met an existing delay.
+   * @param newDelays as for {@link place}, because only inserts may wait for each other
+   * @throws 55P03 when another session has one of the keys in an uncommitted row, and 23505 when
+   * that row commits at that moment; nothing is written then
+   */
+  async placeTogether(
+    runner: Runner,
+    newDelays: readonly NewDelay[],
+    answer: BatchAnswer,
+  ): Promise<void> {
+    const inserted = await this.#insert(runner, newDelays, 'at once');
+    const taken = report(inserted, answer);
+    if (taken.length === 0) return;
+    const open = taken.map((index) => newDelays[index] as NewDelay);
+    const looked = await this.#placeAgain(runner, open, 'at once');
+    report(looked, (position, placed) => answer(taken[position] as number, placed));
+  }
+
+  /** Inserts delays without a key, which cannot conflict with other calls. */
+  async placeKeylessTogether(
+    runner: Runner,
+    newDelays: readonly NewDelay[],
+    answer: BatchAnswer,
+  ): Promise<void> {
+    report((await insertAll(runner, this.#sql.placeKeyless, newDelays)) ?? [], answer);
   }
 
   /**
@@ -301,7 +336,7 @@ export class DelayStore {
       change.extras,
     ];
     return orHeld(runner, this.heldMaxMs, async () => {
-      const [row] = await runner.query<PlacedRow>(this.#sql.moveOn[lockWait], parameters);
+      const [row] = await runner.query<PlacedRow>(this.#sql.moveOn(lockWait), parameters);
       return row && (placedOf(row, change.verdict) as Placed<Verdict>);
     });
   }
@@ -310,47 +345,86 @@ export class DelayStore {
    * `cancelled`, `running` or `absent`; an attempt (`own`) does not cancel itself.
    *
    * In a transaction, the statement that only removes waiting delays goes first: it takes half the
-   * time of the general one. For calls outside of transactions, `BatchStore` has already tried it.
+   * time of the general one. Outside of transactions, `cancelTogether` has already tried it.
    */
   async cancel(
     runner: Runner,
-    name: string,
-    key: string,
+    target: NameAndKey,
     own?: OwnAttempt,
   ): Promise<Placed<'cancelled' | 'running' | 'absent'>> {
     if (runner.transaction !== undefined) {
       const [gone] =
         runner.transaction === 'callers'
-          ? await runner.query<PlacedRow>(this.#sql.cancelOne, [name, key, this.kept])
-          : await runner.query<PlacedRow>(this.#sql.cancelWaiting, [texts([name]), texts([key])]);
+          ? await runner.query<PlacedRow>(this.#sql.cancelOne, [target.name, target.key, this.kept])
+          : await runner.query<PlacedRow>(this.#sql.cancelWaiting, targetColumns([target]));
       if (gone) return placedOf(gone, 'cancelled') as Placed<'cancelled'>;
     }
-    const parameters = [texts([name]), texts([key]), own?.id ?? null, own?.epoch ?? null];
-    const row = await this.#untilStable(this.#sql.cancel, runner, parameters);
-    return placedOf(row) as Placed<'cancelled' | 'running' | 'absent'>;
+    const placed = await this.#untilStable(runner, (wait, look) =>
+      this.#cancel(runner, [target], wait, look, own),
+    );
+    return placed as Placed<'cancelled' | 'running' | 'absent'>;
+  }
+
+  async cancelTogether(
+    runner: Runner,
+    targets: readonly NameAndKey[],
+    answer: BatchAnswer,
+  ): Promise<void> {
+    const gone = await runner.query<PlacedRow>(this.#sql.cancelWaiting, targetColumns(targets));
+    const byKey = new Map(gone.map((row) => [keyText(row), placedOf(row, 'cancelled')]));
+    const left = report(
+      targets.map((target) => byKey.get(keyText(target))),
+      answer,
+    );
+    if (left.length === 0) return;
+    const rest = left.map((index) => targets[index] as NameAndKey);
+    let looked = await this.#cancel(runner, rest, 'at once', 'first');
+    // At least one rerun is stored, so the statement has to look for reruns key by key.
+    if (looked.every((placed) => placed === undefined)) {
+      looked = await this.#cancel(runner, rest, 'at once', 'again');
+    }
+    report(looked, (position, placed) => answer(left[position] as number, placed));
+  }
+
+  async #cancel(
+    runner: Runner,
+    targets: readonly NameAndKey[],
+    wait: LockWait,
+    look: CancelLook,
+    own?: OwnAttempt,
+  ): Promise<(Placed | undefined)[]> {
+    const parameters = [...targetColumns(targets), own?.id ?? null, own?.epoch ?? null];
+    return (await runner.query<PlacedRow>(this.#sql.cancel(wait, look), parameters)).map(stableOf);
   }
 
   async reschedule(
     runner: Runner,
-    name: string,
-    key: string,
-    to: MoveTo,
+    move: Move,
   ): Promise<Placed<'rescheduled' | 'running' | 'absent'>> {
-    const { afterMs, at, extendMs } = columnsOf(to);
-    const parameters = [
-      texts([name]),
-      texts([key]),
-      numbers([afterMs ?? NO_MS]),
-      texts([at ?? NO_INSTANT]),
-      numbers([extendMs ?? NO_MS]),
-    ];
-    const row = await this.#untilStable(this.#sql.reschedule, runner, parameters);
-    return placedOf(row) as Placed<'rescheduled' | 'running' | 'absent'>;
+    const placed = await this.#untilStable(runner, (wait) => this.#move(runner, [move], wait));
+    return placed as Placed<'rescheduled' | 'running' | 'absent'>;
+  }
+
+  async rescheduleTogether(
+    runner: Runner,
+    moves: readonly Move[],
+    answer: BatchAnswer,
+  ): Promise<void> {
+    report(await this.#move(runner, moves, 'at once'), answer);
+  }
+
+  async #move(
+    runner: Runner,
+    moves: readonly Move[],
+    wait: LockWait,
+  ): Promise<(Placed | undefined)[]> {
+    const parameters = [...targetColumns(moves), ...moveColumns(moves.map(({ to }) => to))];
+    return (await runner.query<PlacedRow>(this.#sql.reschedule(wait), parameters)).map(stableOf);
   }
 
   /** Revives a dead letter; undefined when there is none. */
   async retryDead(runner: Runner, name: string, key: string): Promise<Placed | undefined> {
-    const sql = this.#sql.retryDead[runner.transaction ?? 'ours'];
+    const sql = this.#sql.retryDead(waitOf(runner.transaction));
     return orHeld(runner, this.heldMaxMs, async () => {
       const [row] = await runner.query<PlacedRow>(sql, [name, key]);
       return row && placedOf(row, 'retried');
@@ -367,9 +441,24 @@ export class DelayStore {
     return rows.map(endedOf);
   }
 
-  #untilStable(statement: KeyLook, runner: Runner, parameters: unknown[]): Promise<PlacedRow> {
+  /** Looks at one row until the answer is stable. */
+  #untilStable(runner: Runner, look: Look): Promise<Placed> {
     return orHeld(runner, this.heldMaxMs, () =>
-      untilStable((looks) => statement.look(runner, parameters, looks), this.heldMaxMs),
+      untilStable((looks) => lookOnce(runner, look, looks), this.heldMaxMs),
     );
   }
+}
+
+/** One row per item, in order; `again` is no answer. */
+const stableOf = (row: PlacedRow): Placed | undefined =>
+  row.verdict === 'again' ? undefined : placedOf(row);
+
+/** @returns the indexes without an answer */
+function report(all: readonly (Placed | undefined)[], answer: BatchAnswer): number[] {
+  const open: number[] = [];
+  for (const [index, placed] of all.entries()) {
+    if (placed === undefined) open.push(index);
+    else answer(index, placed);
+  }
+  return open;
 }

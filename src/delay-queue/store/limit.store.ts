@@ -2,7 +2,7 @@ import type { HistoryKept } from '../api/delay.js';
 import type { DueTime } from '../config/durations.js';
 import type { Runner, Transactor } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
-import { orHeld } from './selection.store.js';
+import { orHeld, textsOf, waitOf } from './selection.store.js';
 import { type ClaimAnswer, claimedOf } from './rows/answers.js';
 import {
   type ClaimedRow,
@@ -13,7 +13,7 @@ import {
 import { type Answer, reader } from './rows/columns.js';
 import { flags, numbers, texts } from './rows/delay-rows.js';
 import { claimLimitedSql, lockQuotasSql } from './sql/claim.sql.js';
-import { HELD_MAX_MS } from './sql/fragments/clock.js';
+import { HELD_MAX_MS, type LockWait } from './sql/fragments/clock.js';
 import { PAUSE, type PauseRow, pauseSql, pausesSql, resumeSql } from './sql/nodes.sql.js';
 import { columnsOf } from './write-answers.js';
 
@@ -119,8 +119,8 @@ export class PauseStore {
   constructor(of: string | Installation) {
     const tables = tablesOf(of);
     this.#sql = {
-      pause: { callers: pauseSql(tables, 'waits'), ours: pauseSql(tables, 'a while') },
-      resume: { callers: resumeSql(tables, 'waits'), ours: resumeSql(tables, 'a while') },
+      pause: textsOf((wait: LockWait) => pauseSql(tables, wait)),
+      resume: textsOf((wait: LockWait) => resumeSql(tables, wait)),
       list: pausesSql(tables),
     };
   }
@@ -149,11 +149,11 @@ export class PauseStore {
 
 async function changed(
   runner: Runner,
-  sql: Record<'callers' | 'ours', string>,
+  sql: (wait: LockWait) => string,
   parameters: unknown[],
 ): Promise<PauseRow | undefined> {
   const [row] = await orHeld(runner, HELD_MAX_MS, () =>
-    runner.query<Answer>(sql[runner.transaction ?? 'ours'], parameters),
+    runner.query<Answer>(sql(waitOf(runner.transaction)), parameters),
   );
   return row && pauseOf(row);
 }

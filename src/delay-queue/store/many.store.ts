@@ -2,15 +2,13 @@ import type { HistoryKept } from '../api/delay.js';
 import type { MoveTo } from '../config/durations.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, type Tables, tablesOf } from '../database/tables.js';
-import type { NameAndKey } from './batch.store.js';
-import { orHeld, untilStable } from './selection.store.js';
+import { orHeld, textsOf, untilStable, waitOf } from './selection.store.js';
 import type { AsText } from './rows/answers.js';
 import { numberOf } from './rows/columns.js';
 import {
   keyText,
+  type NameAndKey,
   type NewDelay,
-  NO_INSTANT,
-  NO_MS,
   numbers,
   type OwnAttempt,
   type Placed,
@@ -29,11 +27,12 @@ import { HELD_MAX_MS, type LockWait } from './sql/fragments/clock.js';
 import { matching, type RowFilter, Targets } from './sql/fragments/filter.js';
 import { askRerunSql, dropRerunsSql, rerunSql, rerunsSql } from './sql/schedule.sql.js';
 import {
-  columnsOf,
   extrasText,
+  moveColumns,
   newDelayColumns,
   placedOf,
   type PlacedRow,
+  targetColumns,
 } from './write-answers.js';
 
 /** The delays that one call lists, without duplicates, in lock order. */
@@ -114,7 +113,7 @@ export class ManyStore {
     const look = async (looks: number): Promise<true | undefined> => {
       const parameters = [
         ...columnsFor(list, open),
-        ...(to === undefined ? [] : moveColumns(to, open.length)),
+        ...(to === undefined ? [] : moveColumns(Array<MoveTo>(open.length).fill(to))),
         ...(KNOWS_ATTEMPTS[verb] ? ownColumns(own) : []),
       ];
       const condition = filter && matching(filter, parameters.length + 1);
@@ -122,7 +121,7 @@ export class ManyStore {
         STATEMENTS[verb](
           this.#tables,
           this.kept,
-          runner.transaction === 'callers' ? 'waits' : 'a while',
+          waitOf(runner.transaction),
           list.of === 'keys' ? Targets.KEYS : Targets.whereIds(condition?.sql),
           looks === 1 ? 'first' : 'again',
         ),
@@ -173,17 +172,7 @@ function columnsFor(list: TargetList, indexes: readonly number[]): string[] {
   if (list.of === 'ids') {
     return [numbers(indexes.map((index) => (list.targets[index] as { id: number }).id))];
   }
-  const targets = indexes.map((index) => list.targets[index] as NameAndKey);
-  return [texts(targets.map(({ name }) => name)), texts(targets.map(({ key }) => key))];
-}
-
-function moveColumns(to: MoveTo, length: number): string[] {
-  const { afterMs, at, extendMs } = columnsOf(to);
-  return [
-    numbers(Array<number>(length).fill(afterMs ?? NO_MS)),
-    texts(Array<string>(length).fill(at ?? NO_INSTANT)),
-    numbers(Array<number>(length).fill(extendMs ?? NO_MS)),
-  ];
+  return targetColumns(indexes.map((index) => list.targets[index] as NameAndKey));
 }
 
 const ownColumns = (own: readonly OwnAttempt[]): string[] => [
@@ -212,7 +201,7 @@ export class RerunStore {
   constructor(of: string | Installation, kept: HistoryKept) {
     const tables = tablesOf(of);
     this.#sql = {
-      ask: { callers: askRerunSql(tables, 'waits'), ours: askRerunSql(tables, 'a while') },
+      ask: textsOf((wait: LockWait) => askRerunSql(tables, wait)),
       drop: dropRerunsSql(tables),
       all: rerunsSql(tables),
       place: rerunSql(tables, kept),
@@ -231,7 +220,7 @@ export class RerunStore {
     );
     if (indexes.length > 0) {
       const kept = indexes.map((index) => newDelays[index] as NewDelay);
-      const sql = this.#sql.ask[runner.transaction ?? 'ours'];
+      const sql = this.#sql.ask(waitOf(runner.transaction));
       const rows = await runner.query<AsText<'name' | 'key' | 'due_ms'>>(sql, [
         ...newDelayColumns(kept),
         texts(kept.map(extrasText)),

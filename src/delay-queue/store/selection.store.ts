@@ -8,7 +8,6 @@ import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import { type CountAnswer, type IdAnswer, idOf } from './rows/answers.js';
 import { type Answer, numberOf, reader, type RowOf } from './rows/columns.js';
 import { countSql, idsSql, listed, type ListedRow, listSql } from './sql/delays.sql.js';
-import type { LockWait } from './sql/fragments/clock.js';
 import {
   anyNameOf,
   type AnyRowFilter,
@@ -28,42 +27,23 @@ import {
   OF_NAME,
   ofNode,
 } from './sql/stats.sql.js';
-import type { PlacedRow } from './write-answers.js';
 
-type LimitedWait = Exclude<LockWait, 'waits'>;
-
-/** A statement that looks at a key's row, with one text for each kind of lock wait. */
-export class KeyLook {
-  readonly #first: Record<LimitedWait, string>;
-  readonly #again: Record<LimitedWait, string>;
-
-  /** @param build may return a different text for the first look than for later ones */
-  constructor(build: (lockWait: LimitedWait, look: 'first' | 'again') => string) {
-    const texts = (look: 'first' | 'again') => ({
-      'a while': build('a while', look),
-      'at once': build('at once', look),
-    });
-    this.#first = texts('first');
-    this.#again = texts('again');
-  }
-
-  /**
-   * Looks at one key once; undefined means that it has to look again.
-   *
-   * In a transaction no look waits. A look that waited behind a claim would lock a row that is now
-   * leased, and the transaction would keep that lock until its end: the attempt could neither renew
-   * its lease nor write its outcome. A rollback to a savepoint would release the lock, but would
-   * also undo what other branches of the caller have written in the meantime.
-   *
-   * @param looks the number of this look, from 1
-   */
-  async look(runner: Runner, parameters: unknown[], looks = 1): Promise<PlacedRow | undefined> {
-    const sql = looks === 1 ? this.#first : this.#again;
-    const lockWait = runner.transaction === undefined ? 'a while' : 'at once';
-    const [row] = await runner.query<PlacedRow>(sql[lockWait], parameters);
-    return row?.verdict === 'again' ? undefined : row;
-  }
+/** The texts of a statement that has several: each is built at its first use. */
+export function textsOf<Choices extends string[]>(
+  build: (...choices: Choices) => string,
+): (...choices: Choices) => string {
+  const texts = new Map<string, string>();
+  return (...choices) => {
+    const chosen = choices.join();
+    const text = texts.get(chosen) ?? build(...choices);
+    texts.set(chosen, text);
+    return text;
+  };
 }
+
+/** How a statement waits for a row in that transaction: ours may not take for ever. */
+export const waitOf = (transaction: Runner['transaction']): 'waits' | 'a while' =>
+  transaction === 'callers' ? 'waits' : 'a while';
 
 /** At least this many looks, because one look that waits may use up the whole limit. */
 const LOOKS_MIN = 10;

@@ -4,10 +4,12 @@ import type { Runner } from '../database/runner.js';
 import { type AsText, msOfUs } from './rows/answers.js';
 import {
   keyText,
+  type NameAndKey,
   type NewDelay,
   NO_INSTANT,
   NO_KEY,
   NO_MAXIMUM,
+  NO_MS,
   numbers,
   type Placed,
   texts,
@@ -26,6 +28,22 @@ export function columnsOf(to: MoveTo): {
     at: to.kind === 'at' ? to.iso : null,
     extendMs: to.kind === 'extend' ? to.ms : null,
   };
+}
+
+/** Parameters that name delays: one array per column. */
+export const targetColumns = (targets: readonly NameAndKey[]): string[] => [
+  texts(targets.map(({ name }) => name)),
+  texts(targets.map(({ key }) => key)),
+];
+
+/** Parameters that move them. */
+export function moveColumns(moves: readonly MoveTo[]): string[] {
+  const to = moves.map(columnsOf);
+  return [
+    numbers(to.map(({ afterMs }) => afterMs ?? NO_MS)),
+    texts(to.map(({ at }) => at ?? NO_INSTANT)),
+    numbers(to.map(({ extendMs }) => extendMs ?? NO_MS)),
+  ];
 }
 
 /** Parameters of `place`, and the first ones of `placeAgain`: one array per column. */
@@ -57,20 +75,8 @@ export function extrasText(newDelay: Extras & Pick<NewDelay, 'maxWaitMs' | 'repe
   return `{${fields.join()}}`;
 }
 
-/** An insert statement, in its forms. */
-export type InsertSql = Readonly<Record<Columns, string>>;
-
-export const withColumns = (build: (columns: Columns) => string): InsertSql => ({
-  usual: build('usual'),
-  all: build('all'),
-  recurring: build('recurring'),
-});
-
-/** A statement about taken keys, in both forms. */
-export const bySays = <Of>(build: (says: Says) => Of): Readonly<Record<Says, Of>> => ({
-  when: build('when'),
-  'how it recurs': build('how it recurs'),
-});
+/** An insert statement's text, by the columns that it writes. */
+export type InsertSql = (columns: Columns) => string;
 
 export const saysOf = (newDelays: readonly NewDelay[]): Says =>
   newDelays.some(({ repeat = null }) => repeat !== null) ? 'how it recurs' : 'when';
@@ -89,8 +95,8 @@ function queryFor<Row>(
 ): Promise<Row[]> {
   const parameters = newDelayColumns(newDelays);
   const columns = columnsFor(newDelays);
-  if (columns === 'usual') return runner.query<Row>(sql.usual, parameters);
-  return runner.query<Row>(sql[columns], [...parameters, texts(newDelays.map(extrasText))]);
+  if (columns !== 'usual') parameters.push(texts(newDelays.map(extrasText)));
+  return runner.query<Row>(sql(columns), parameters);
 }
 
 const hasExtras = (newDelay: NewDelay): boolean =>

@@ -16,18 +16,18 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: SAVEPOINT,
     patches: [
       patch(
-        'store/selection.store.ts',
-        `    const lockWait = runner.transaction === undefined ? 'a while' : 'at once';
-    const [row] = await runner.query<PlacedRow>(sql[lockWait], parameters);
+        'store/delay.store.ts',
+        `  const wait = runner.transaction === undefined ? 'a while' : 'at once';
+  const [placed] = await look(wait, looks === 1 ? 'first' : 'again');
 `,
-        `    const isWithin = runner.transaction !== undefined;
-    if (isWithin) await runner.query('SAVEPOINT look', []);
-    const [row] = await runner.query<PlacedRow>(sql['a while'], parameters);
-    if (isWithin) {
-      const wroteNothing = ['running', 'absent', 'again'].includes(row?.verdict ?? 'again');
-      if (wroteNothing) await runner.query('ROLLBACK TO SAVEPOINT look', []);
-      await runner.query('RELEASE SAVEPOINT look', []);
-    }
+        `  const isWithin = runner.transaction !== undefined;
+  if (isWithin) await runner.query('SAVEPOINT look', []);
+  const [placed] = await look('a while', looks === 1 ? 'first' : 'again');
+  if (isWithin) {
+    const wroteNothing = ['running', 'absent', 'again'].includes(placed?.verdict ?? 'again');
+    if (wroteNothing) await runner.query('ROLLBACK TO SAVEPOINT look', []);
+    await runner.query('RELEASE SAVEPOINT look', []);
+  }
 `,
       ),
     ],

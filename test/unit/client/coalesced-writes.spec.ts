@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { CoalescedWrites } from '../../../src/delay-queue/client/coalescer.js';
-import type { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
 import type { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
 import type { Runner } from '../../../src/delay-queue/database/runner.js';
 
@@ -14,10 +13,9 @@ const silent: Runner = { query: () => new Promise(() => {}) };
 beforeEach(() => {
   jest.useFakeTimers();
   codes = {};
-  const together = { cancel: (runner: Runner) => runner.query('', []) };
+  const store = { cancelTogether: (runner: Runner) => runner.query('', []) };
   writes = new CoalescedWrites({
-    alone: {} as DelayStore,
-    together: together as unknown as BatchStore,
+    store: store as unknown as DelayStore,
     runners: { alone: silent, together: silent },
     limits: { limitMs: LIMIT_MS },
     drainWithinMs: 0,

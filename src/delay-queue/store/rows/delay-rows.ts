@@ -18,6 +18,16 @@ export interface NewDelay
   to: MoveTo;
 }
 
+export interface NameAndKey {
+  name: string;
+  key: string;
+}
+
+/** A delay and its new due time. */
+export interface Move extends NameAndKey {
+  to: MoveTo;
+}
+
 /** An attempt that runs in this process and may reschedule itself. */
 export interface OwnAttempt {
   id: number;

@@ -141,7 +141,7 @@ WITH ${clock(tables, { whole: true })}${insertInto(tables, columns)}
 ORDER BY i.ord${returning()}`;
 
 /** Writes each item separately, or all or none: all only if none answers `again` or `conflict`. */
-type Extent = 'each' | 'all or none';
+export type Extent = 'each' | 'all or none';
 
 /** Whether calls set the repeat. Most do not, and have a shorter text to plan at each call. */
 export type Says = 'when' | 'how it recurs';

@@ -161,7 +161,8 @@ export interface FreeRows {
  *
  * - Unleased: locked, after waiting (if `lockWait` allows) for a claim in flight or another
  *   caller's transaction. If that leased or removed the row, READ COMMITTED checks the new version
- *   and leaves it out, but its lock stays until the transaction ends: see `KeyLook`.
+ *   and leaves it out, but its lock stays until the transaction ends: see
+ *   `lookOnce`.
  * - Leased, and the lease has ended: locked if no other session has it. A handler's fence may still
  *   hold it, and no write waits for a handler.
  *
