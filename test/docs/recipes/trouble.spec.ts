@@ -8,8 +8,8 @@ const bank = {
   },
 };
 
-it('when-a-delay-dies.md: a charge that gives up leaves one task, together with the dead letter', async () => {
-  const [page, { Bank, Charges }] = await recipe('when-a-delay-dies.md');
+it('on-dead-delay.md: a charge that gives up leaves one task, together with the dead letter', async () => {
+  const [page, { Bank, Charges }] = await recipe('on-dead-delay.md');
   const app = await page.start([{ provide: Bank, useValue: bank }, Charges]);
   await page.sql(`INSERT INTO charge VALUES ('poor'), ('rich')`);
   const dead = app.next('dead', 'order.charge', 'poor');
