@@ -284,7 +284,7 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     ['Discard', { dead: undefined }],
     ['Run now', { 'by id': 'due, epoch 1, 0 attempts' }],
     ['Postpone', { overdue: 'waits, epoch 1, 0 attempts' }],
-    ['Bury', { 'by id': 'dead, epoch 1, 0 attempts' }],
+    ['Make a dead letter by hand', { 'by id': 'dead, epoch 1, 0 attempts' }],
     ['Release', { running: 'due, epoch 2, 1 attempts', crashed: 'due, epoch 2, 1 attempts' }],
   ])('repairs, and changes nothing else: %s', async (heading, expected) => {
     const before = await delaysNow();
@@ -301,10 +301,10 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     ]);
   });
 
-  it('repairs: Bury takes the delay from the attempt that holds it', async () => {
+  it('repairs: a dead letter by hand takes the delay from the attempt that holds it', async () => {
     await sql(blocksUnder('Run now')[0]!);
     const { id, epoch } = await other.claim('42');
-    await sql(blocksUnder('Bury')[0]!);
+    await sql(blocksUnder('Make a dead letter by hand')[0]!);
     expect(await other.store.complete([{ id, epoch, latenessMs: 0 }])).toEqual([]);
   });
 
