@@ -37,7 +37,9 @@ export const LIVES: Readonly<Record<string, Mutant>> = {
   },
   'calls-at-the-end': {
     about: 'calls a handler whose transaction has just begun although the application closes',
-    patches: [patch(CALL, "if (!this.called) this.#cut({ kind: 'released' });", '')],
+    patches: [
+      patch(CALL, "if (!this.called && this.onDead === null) this.#cut({ kind: 'released' });", ''),
+    ],
     tests: LIFE,
   },
   'connects-without-settings': {

@@ -83,10 +83,10 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
     patches: [patch(BATCHER, '        this.#failures = 0;\n', '')],
     tests: ['unit/worker/batcher'],
   },
-  'deaths-are-tried-at-one-pace': {
-    about: 'pauses before a dying delay is claimed again do not grow',
-    patches: [patch('worker/dead-letters.ts', 'tries: dying.tries + 1 }', 'tries: dying.tries }')],
-    tests: ['unit/worker/exhausted-delays'],
+  'exhausted-are-tried-at-one-pace': {
+    about: 'pauses before an exhausted delay is claimed again do not grow',
+    patches: [patch('worker/on-dead-calls.ts', 'tries: delay.tries + 1 }', 'tries: delay.tries }')],
+    tests: ['unit/worker/on-dead-calls'],
   },
   'listeners-never-forget-failures': {
     about: 'a connection that ends once in a while is made anew after a long pause',

@@ -11,7 +11,7 @@ import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
 import type { BackoffPolicy } from '../config/backoff.js';
 import { blamedOn, checkKnownOptions } from '../config/known-options.js';
 import { checkInteger, parseDurationBetween } from '../config/durations.js';
-import type { PayloadReader, Payloads } from '../config/payloads.js';
+import { decoded, type PayloadReader, type Payloads } from '../config/payloads.js';
 import { REPEAT_OPTIONS, checkName, checkKey, checkRepeat } from '../config/schedule-options.js';
 
 /** Limits over all nodes, for a name or for each of its groups. */
@@ -101,8 +101,8 @@ export interface Handler {
   readonly backoffMs: BackoffPolicy;
   /** Middleware of each call, outermost first. */
   readonly around: readonly AroundFunction[];
-  /** The method with `@OnDeadDelay` of that name, if any. */
-  readonly onDead?: DeadHandler;
+  /** The method with `@OnDeadDelay` of that name, if any, as a transactional handler. */
+  readonly onDead?: Handler;
   /** Undefined if the handler receives what is stored. */
   readonly readPayload: PayloadReader | undefined;
   /** For messages: `OrderTimers.close (OrdersModule)`. */
@@ -160,7 +160,20 @@ export class HandlerRegistry {
         `two methods with @OnDeadDelay for ${name}: ${handler.onDead.location} and ${onDead.location}`,
       );
     }
-    this.handlers.set(name, { ...handler, onDead });
+    const { leaseMs, timeoutMs } = handler;
+    this.handlers.set(name, {
+      ...handler,
+      onDead: {
+        ...handler,
+        // Read like any payload, because what no node can decode is left out.
+        ...onDead,
+        readPayload: onDead.readPayload ?? ((text, owner) => decoded(undefined, text, owner)),
+        batch: null,
+        transactional: true,
+        // Its lease is not renewed.
+        leaseMs: Math.max(leaseMs, timeoutMs),
+      },
+    });
   }
 
   /**

@@ -1,3 +1,5 @@
+import { CHECKED, invariant } from './invariant.js';
+
 /**
  * Something that others may want to know. The sender does not know its listeners, so the listener
  * imports the sender and never the reverse. Listeners are called at once, in order of registration.
@@ -29,6 +31,31 @@ export class Condition {
   notify(): void {
     this.#next = undefined;
     this.#resolve();
+  }
+}
+
+/** Counts pieces of work that are outstanding. */
+export class Outstanding {
+  #size = 0;
+  readonly #none = new Condition();
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(): void {
+    this.#size += 1;
+  }
+
+  done(): void {
+    this.#size -= 1;
+    if (CHECKED) invariant(this.#size >= 0, 'outstanding work', this.#size);
+    if (this.#size === 0) this.#none.notify();
+  }
+
+  /** Resolves when nothing is outstanding, or after `withinMs`. */
+  async whenEmpty(withinMs: number): Promise<void> {
+    if (this.#size > 0) await within(this.#none.next, withinMs);
   }
 }
 

@@ -1,5 +1,11 @@
 import type { EntityManager } from 'typeorm';
-import type { Delay, DelayBatchContext, DelayContext, Duration } from '../api/delay.js';
+import type {
+  DeadDelayContext,
+  Delay,
+  DelayBatchContext,
+  DelayContext,
+  Duration,
+} from '../api/delay.js';
 import {
   DelayAbortedError,
   DelayInvalidError,
@@ -11,72 +17,14 @@ import {
   meansPostpone,
   PostponeDelay,
 } from '../api/errors.js';
-import type { AttemptEvent } from '../api/events.js';
 import { parseDurationMs } from '../config/durations.js';
 import { readable, shown } from '../config/known-options.js';
 import { decoded } from '../config/payloads.js';
 import type { Handler } from '../handlers/handler.registry.js';
-import type { Occurrence, StoredRepeat } from '../recurrence/recurrence.js';
-import type { ClaimedRow } from '../store/rows/attempt-rows.js';
-import type { Wake } from '../store/rows/delay-rows.js';
+import type { StoredRepeat } from '../recurrence/recurrence.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import type { ActingCall } from '../transactions/handler-context.js';
-import { type HeldClaim, type Holder, NO_HOLDER, type Outcome } from './claims.js';
-import { COMPLETED, type OccurrenceEnd } from './completer.js';
-
-/** One run of one delay on this node, from its claim until its outcome is written. */
-export class Attempt implements HeldClaim {
-  readonly id: number;
-  readonly epoch: number;
-  readonly name: string;
-  readonly key: string | null;
-
-  /** What runs it, until its outcome is decided. */
-  holder!: Holder;
-  /** The handler rescheduled itself by its own key: the row moved on under this attempt. */
-  movedOn = false;
-  /** The next wake of its row, as its own transaction wrote it. */
-  goesOn: Wake | undefined;
-  /** How the occurrence ends if the handler succeeds. */
-  ends: OccurrenceEnd = COMPLETED;
-  calledAtMs = Number.NaN;
-  durationMs = Number.NaN;
-  committingIn: string | undefined;
-  over = false;
-
-  /**
-   * @param leaseEndsAtMs `performance.now()` at which the lease ends, counted from before the claim
-   * was sent: never later than by the database's clock
-   * @param latenessMs start minus due on the database's clock; grows while it waits for a slot
-   */
-  constructor(
-    readonly row: ClaimedRow,
-    readonly handler: Handler,
-    public leaseEndsAtMs: number,
-    public latenessMs: number,
-    readonly occurrence: Occurrence | null = null,
-  ) {
-    this.id = row.id;
-    this.epoch = row.epoch;
-    this.name = row.name;
-    this.key = row.key;
-  }
-
-  get isCommitting(): boolean {
-    return this.committingIn !== undefined;
-  }
-
-  get event(): AttemptEvent {
-    return {
-      id: String(this.id),
-      name: this.name,
-      key: this.key,
-      attempt: this.row.attempts,
-      maxAttempts: this.row.max_attempts,
-      latenessMs: this.latenessMs,
-    };
-  }
-}
+import { type Attempt, type Holder, NO_HOLDER, type OnDead, type Outcome } from './attempt.js';
 
 /** Why a handler that fails now loses no attempt. Also the kind of its outcome. */
 type Stopping = 'released' | 'aborted';
@@ -238,6 +186,11 @@ export class Call implements ActingCall, Holder {
     return this.#open;
   }
 
+  /** Set for a call of `@OnDeadDelay`; null for attempts. */
+  get onDead(): OnDead | null {
+    return this.#open[0]?.onDead ?? null;
+  }
+
   /** Attempts that complete if the call does: the handler set no other outcome for them. */
   get completing(): readonly Attempt[] {
     const said = this.#said;
@@ -295,14 +248,13 @@ export class Call implements ActingCall, Holder {
     this.#decide(attempt, { kind: 'lost' });
   }
 
-  /** A call whose handler was not called yet ends at once. */
+  /**
+   * A call whose handler was not called yet ends at once, unless `@OnDeadDelay` is to end an attempt
+   * that ran here.
+   */
   close(): void {
-    this.tellToGiveUp();
-    if (!this.called) this.#cut({ kind: 'released' });
-  }
-
-  protected tellToGiveUp(): void {
     this.#stop.close();
+    if (!this.called && this.onDead === null) this.#cut({ kind: 'released' });
   }
 
   /**
@@ -419,7 +371,7 @@ export interface HandlerArguments {
 export function argumentsOf(call: Call): HandlerArguments {
   if (call.handler.batch !== null) return batchArgumentsOf(call, call.attempts.map(plainDelayOf));
   const [first] = call.attempts as [Attempt];
-  return { work: plainDelayOf(first), ctx: new Context(call) };
+  return { work: plainDelayOf(first), ctx: contextOf(call) };
 }
 
 /** @param payloads for the attempts that reach the handler, at least one */
@@ -429,7 +381,7 @@ export function argumentsWith(
 ): HandlerArguments {
   const delays = [...payloads].map(([attempt, payload]) => delayOf(attempt, payload));
   if (call.handler.batch !== null) return batchArgumentsOf(call, delays);
-  return { work: delays[0] as Delay, ctx: new Context(call) };
+  return { work: delays[0] as Delay, ctx: contextOf(call) };
 }
 
 const batchArgumentsOf = (call: Call, delays: Delay[]): HandlerArguments => ({
@@ -455,6 +407,19 @@ function delayOf({ row, latenessMs }: Attempt, payload: unknown): Delay {
     maxAttempts: row.max_attempts,
     latenessMs,
   } as Delay;
+}
+
+function contextOf(call: Call): DelayContext {
+  const { onDead, manager } = call;
+  if (onDead === null) return new Context(call);
+  const { error, cause } = onDead;
+  const ctx: DeadDelayContext = {
+    manager: manager as EntityManager,
+    signal: call.signal,
+    error,
+    cause,
+  };
+  return ctx;
 }
 
 /** A class: a getter in an object literal would be created for each call. */

@@ -1,5 +1,5 @@
 import { describeError } from '../api/error-text.js';
-import { type DelayEvents, withCause } from '../api/events.js';
+import type { DelayEvents } from '../api/events.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import { isLasting, isRefusal, isTooMuch, sqlStateOf } from '../database/driver-errors.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
@@ -7,64 +7,17 @@ import { type Occurrence, occurrenceOf, type StoredRepeat } from '../recurrence/
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { LimitLeft, LimitStore, Rule } from '../store/limit.store.js';
 import type { ClaimedRow, ClaimRequest } from '../store/rows/attempt-rows.js';
-import type { ExhaustedRow } from '../store/sql/attempts.sql.js';
 import { groupText } from '../store/rows/delay-rows.js';
 import { isUnreadable } from '../store/tables/migrations.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import { type Growth, pauseMs, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
-import { Attempt, extrasOf } from './call.js';
-import { type LostClaims, NO_HOLDER } from './claims.js';
+import { Attempt, NO_HOLDER } from './attempt.js';
+import { extrasOf } from './call.js';
+import type { LostClaims } from './claims.js';
 import { type Completer, UNREADABLE } from './completer.js';
 import type { Entry } from './fair-queue.js';
 import type { TimerQueue } from './timer-queue.js';
 import type { ClaimSizes, Throttles } from './limits.js';
-
-/** Lane rows that cannot be read into dead letters and reports each; the other rows run. */
-export class SetAside {
-  readonly #health: TaskHealth;
-  #isLooking = false;
-
-  constructor(
-    private readonly store: AttemptStore,
-    private readonly events: DelayEvents,
-  ) {
-    this.#health = new TaskHealth(events, 'deadLetter');
-  }
-
-  /**
-   * Checks these rows, and rows whose ids are too large for JavaScript.
-   * @returns how many became dead letters; 0 when the check failed
-   */
-  async look(ids: readonly number[]): Promise<number> {
-    try {
-      const rows = await this.store.setAside(ids.filter((id) => Number.isSafeInteger(id)));
-      this.#health.worked();
-      for (const row of rows) this.tell(row);
-      return rows.length;
-    } catch (error) {
-      this.#health.failed(error);
-      return 0;
-    }
-  }
-
-  /** A page brought a row that no statement can name. One check at a time covers all such rows. */
-  async unreadable(id: number): Promise<void> {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    await this.look([id]);
-    this.#isLooking = false;
-  }
-
-  tell({ id, name, key, attempts: attempt, error }: TellableRow): void {
-    const of = { id: String(id), name, key, attempt, error: error ?? '', durationMs: null };
-    this.events.emit('dead', withCause(of, undefined));
-  }
-}
-
-type TellableRow = Omit<ExhaustedRow, 'id' | 'error'> & {
-  id: number | string;
-  error: string | null;
-};
 
 const FIRST_MS = new Date('0001-01-01T00:00:00Z').getTime();
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -129,7 +82,6 @@ export class Claimer {
     private readonly completer: Completer,
     private readonly lostClaims: LostClaims,
     private readonly sizes: ClaimSizes,
-    private readonly setAside: SetAside,
     private readonly events: DelayEvents,
   ) {
     this.#health = new TaskHealth(events, 'claim');
@@ -191,10 +143,7 @@ export class Claimer {
     }
     const why = unreadableIn(row);
     if (why !== undefined) {
-      const { id, attempts } = row;
-      this.completer.setAside(row, why, () =>
-        this.setAside.tell({ ...row, id, attempts: attempts - 1, error: why }),
-      );
+      this.completer.setAside(row, why);
       return undefined;
     }
     const startedMs = this.#startedMs(row, askedAtMs);
@@ -226,12 +175,7 @@ export class Claimer {
     if (occurrence === null) return this.#unreadable(attempt(null));
     const isFirst = row.attempts === 1;
     if (!isFirst || !occurrence.isMissed) return attempt(occurrence);
-    this.completer.batchers.recurrences.skip({
-      id: row.id,
-      epoch: row.epoch,
-      latenessMs: 0,
-      occurrence,
-    });
+    this.completer.skip({ id: row.id, epoch: row.epoch, latenessMs: 0, occurrence });
     return undefined;
   }
 
@@ -298,7 +242,8 @@ export class Claimer {
     if (!isRefusal(error)) return this.#unknown(entries, mayBeLess);
     const soonMs = retryPauseMs(mayBeLess ? this.#failures - REFUSED_MAX : this.#failures);
     // Once an unreadable row is set aside, the others may all be fine.
-    const isMended = isLasting(error) && (await this.setAside.look(idsOf(entries))) > 0;
+    const isMended =
+      isLasting(error) && (await this.completer.deadLetters.setAside(idsOf(entries))) > 0;
     if (mayBeLess && !isMended) this.sizes.failed(entries);
     for (const entry of entries) {
       // Otherwise the pause of all claims is enough.

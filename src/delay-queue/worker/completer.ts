@@ -1,59 +1,45 @@
 import { describeError } from '../api/error-text.js';
-import {
-  type AttemptEndEvent,
-  type DeadEvent,
-  type DelayEvents,
-  withCause,
-} from '../api/events.js';
+import { type DelayEvents, withCause } from '../api/events.js';
 import type { Runner } from '../database/runner.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { type Recurring, wakeOfRecurred } from '../store/rows/answers.js';
-import type { Retry, Unread } from '../store/rows/attempt-rows.js';
+import type { ClaimedRow, Retry, Unread } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
+import { Outstanding } from '../tasks/signal.js';
 import { TaskHealth } from '../tasks/recurring-task.js';
-import { Batcher, type BatcherParts, type Written } from './batcher.js';
 import {
   ABORTED,
+  type Attempt,
+  deadEvent,
   type Ending,
-  type ExhaustedClaim,
-  ExhaustedClaims,
+  endOf,
   failedEnding,
   GIVE_BACK,
-  type HeldClaim,
-  InFlight,
+  type OccurrenceEnd,
+  OnDead,
   type Outcome,
   postponedEnding,
   RELEASED,
-  UnansweredCommits,
-} from './claims.js';
+} from './attempt.js';
+import { Batcher, type BatcherParts, type Written } from './batcher.js';
+import { InFlight, UnansweredCommits } from './claims.js';
+import { DeadLetters } from './dead-letters.js';
 
-export type OccurrenceEnd = Pick<Recurring, 'state' | 'error'>;
-
-/** Only for a row that another version wrote: what this version declares is readable. */
+/** Only of a row that another version wrote. */
 export const UNREADABLE = 'this version cannot read how the delay recurs';
 
-const REFUSED: Ending = {
-  waitMs: null,
-  movesDue: false,
-  refund: 1,
-  error: UNREADABLE,
-  ends: 'unbegun',
-};
+/** A dead letter whose handler was not called. */
+const setAside = (error: string): Ending => ({ ...GIVE_BACK, waitMs: null, error });
 
 export const COMPLETED: OccurrenceEnd = { state: 'completed', error: null };
 const MISSED: OccurrenceEnd = { state: null, error: null };
 
-/**
- * What is written for an ended occurrence. Undefined: it is none, or its next instant is unknown.
- */
+type Occurring = Pick<Attempt, 'id' | 'epoch' | 'latenessMs' | 'occurrence'>;
+
+/** What is written for an ended occurrence; undefined if the next instant is unknown, or none. */
 export function recurringOf(
-  {
-    id,
-    epoch,
-    latenessMs,
-    occurrence,
-  }: Pick<HeldClaim, 'id' | 'epoch' | 'latenessMs' | 'occurrence'>,
+  { id, epoch, latenessMs, occurrence }: Occurring,
   end: OccurrenceEnd,
 ): Recurring | undefined {
   if (occurrence === null) return undefined;
@@ -74,69 +60,44 @@ export function recurringOf(
   };
 }
 
-/** Writes how occurrences ended, and when their delays are due next. */
-export class Recurrences extends Batcher<Recurring> {
-  constructor(
-    store: AttemptStore,
-    to: { waits(wake: Wake): void },
-    private readonly retries: Batcher<Retry>,
-    parts: Omit<BatcherParts<Recurring>, 'write'>,
-  ) {
-    const write = async (items: readonly Recurring[], reduced: number): Promise<number[]> => {
-      const rows = await store.recur(items, undefined, reduced);
-      for (const row of rows) to.waits(wakeOfRecurred(row));
-      return rows.map(({ id }) => id);
-    };
-    super({ ...parts, write, reductions: 1 });
-  }
-
-  /** Too late for its handler. If the next instant is unknown, the delay becomes a dead letter. */
-  skip(claim: Parameters<typeof recurringOf>[0]): void {
-    const item = recurringOf(claim, MISSED);
-    if (item !== undefined) {
-      this.add(item, (result) => {
-        if (result === 'refused') this.#refuse(claim);
-      });
-    } else this.#refuse(claim);
-  }
-
-  #refuse({ id, epoch }: { id: number; epoch: number }): void {
-    this.retries.add({ id, epoch, ...REFUSED }, () => {});
-  }
-}
-
-/** How long this node leaves to others what it could not read. What it could not read may be readable by then: a key was given. */
+/** After that, this node may read the delay: it was given a key, for example. */
 const LEFT_TO_OTHERS_MS = 30_000;
 
-/** Delays that are remembered. With more of them, each waits in its row until the time is over, for all nodes. */
+/** With more of them, a delay waits in its row until that time is over, for all nodes. */
 const REMEMBERED_MAX = 50_000;
 
-/** Whether the write has found other nodes is known when it was answered. */
 interface PassOn extends Unread {
+  /** Whether the write found another node; set by its answer. */
   isPassed: boolean;
 }
 
+/**
+ * Whether an exhausted delay was claimed for its `@OnDeadDelay`, was no longer the attempt's, or is
+ * left to the next node that claims it, because this one is ending.
+ */
+export type ExhaustedEnd = 'claimed' | 'gone' | 'left';
+
 /** What the completer reports. */
 export interface CompleterPort {
-  /** Something was written: there is room for more outcomes. */
+  /** Outcomes were written: there is room for more. */
   wrote(): void;
-  /** The delay of an attempt that ended goes on at that wake. */
+  /** The delay of an attempt that ended waits for that wake. */
   waits(wake: Wake): void;
-  /** The attempt of a name with limits has ended, and its row is no longer its own. */
-  freed(claim: HeldClaim): void;
-  /** This node could not read that delay, and others may take it now. */
+  /** An attempt of a name with limits is written: the limits have capacity. */
+  freed(claim: Attempt): void;
+  /** This node could not read the delay, and others may take it. */
   passed(wake: Wake): void;
-  /** The attempt was the last one, and its name has an `@OnDeadDelay`. */
-  exhausted(dying: ExhaustedClaim): void;
+  /** The last attempt of a delay failed whose name has an `@OnDeadDelay`. */
+  exhausted(attempt: Attempt, onDead: OnDead): Promise<ExhaustedEnd>;
 }
 
-/** Passes on to other nodes what this one cannot read, and leaves it to them for a while. */
+/** Passes delays that this node cannot read on to others, and leaves them to those for a while. */
 export class UnreadDelays {
   readonly batcher: Batcher<PassOn>;
   /** By id, the oldest first. */
   readonly #left = new Map<number, { epoch: number; untilMs: number }>();
 
-  /** @param aliveMs for how long a node counts as alive of which nothing can be told */
+  /** @param aliveMs how long a node counts as alive without a heartbeat */
   constructor(
     store: Pick<AttemptStore, 'passOn'>,
     aliveMs: number,
@@ -156,7 +117,7 @@ export class UnreadDelays {
     this.batcher = new Batcher({ ...parts, write });
   }
 
-  /** @param tell `passed`; `refused`: no other node may read it, and the claim still holds; `gone`: it holds no more */
+  /** @param tell `refused`: no other node may read it, and the claim holds; `gone`: it does not */
   passOn(
     { id, epoch }: { id: number; epoch: number },
     tell: (result: 'passed' | 'refused' | 'gone') => void,
@@ -170,8 +131,8 @@ export class UnreadDelays {
   }
 
   /**
-   * Whether this node leaves that row to others: it is as this node left it, or has been refused by another one since.
-   * Otherwise it has been written anew, and each node may try.
+   * Whether this node leaves that row to others: it is as this node left it, or another node has
+   * refused it since. A row that was written anew may be tried by each node.
    */
   leaves({ id, epoch, refused }: Pick<Wake, 'id' | 'epoch' | 'refused'>): boolean {
     const left = this.#left.get(id);
@@ -182,7 +143,7 @@ export class UnreadDelays {
     return false;
   }
 
-  /** Nodes came or went: what no node takes may be this one's again. */
+  /** Nodes came or went: this node may be the only one left. */
   forget(): void {
     this.#left.clear();
   }
@@ -206,96 +167,96 @@ export class UnreadDelays {
   }
 }
 
-/** Who writes down what: while one of them fails, the others may work. */
-function batchersOf(
-  store: AttemptStore,
-  to: CompleterPort,
-  { events, aliveMs }: { events: DelayEvents; aliveMs: number },
-) {
-  const parts = () => ({
-    node: store.nodeName,
-    lookAt: (ids: readonly number[]) => store.lookAt(ids),
-    health: new TaskHealth(events, 'complete'),
-    onProgress: (): void => to.wrote(),
-  });
-  const write = (items: readonly HeldClaim[], reduced: number) =>
-    reduced > 0 ? store.completeUnlogged(items) : store.complete(items);
-  const retry = async (items: readonly Retry[], reduced: number): Promise<number[]> => {
-    const rows = await store.retry(items, undefined, reduced);
-    for (const { id, epoch, name, group, failed, wake_ms: wakeMs } of rows) {
-      if (wakeMs !== null) to.waits({ id, epoch, name, group, wakeMs, stalled: false, failed });
-    }
-    return rows.map((row) => row.id);
-  };
-  const retries = new Batcher({ ...parts(), write: retry, reductions: 2 });
-  const unread = new UnreadDelays(store, aliveMs, to, parts());
-  return {
-    unread,
-    completions: new Batcher({ ...parts(), write, removes: true, reductions: 1 }),
-    retries,
-    recurrences: new Recurrences(store, to, retries, parts()),
-  };
-}
-
-/** What is told of the end of an attempt. Written out: a copy of its event costs 0.8 µs of the 15 that a drain spends on each delay. */
-export const endOf = ({ id, row, latenessMs, durationMs }: HeldClaim): AttemptEndEvent => ({
-  id: String(id),
-  name: row.name,
-  key: row.key,
-  attempt: row.attempts,
-  maxAttempts: row.max_attempts,
-  latenessMs,
-  durationMs,
-});
-
-/** @param claim whose attempt was the last */
-export function deadEvent(claim: HeldClaim, error: string, cause: unknown): DeadEvent {
-  const { id, name, key, attempt, durationMs } = endOf(claim);
-  return withCause({ id, name, key, attempt, error, durationMs }, cause);
-}
-
-/** Writes down how attempts ended, in batches that wait for no row, each write fenced by epoch. */
+/** Writes how attempts ended, in batches that wait for no row, each write fenced by epoch. */
 export class Completer {
-  readonly batchers: Omit<ReturnType<typeof batchersOf>, 'unread'>;
-  /** What this node cannot read, and leaves to others. */
-  readonly unread: ReturnType<typeof batchersOf>['unread'];
-  /** Attempts that ended and are not written down: their rows are still theirs. */
+  readonly unread: UnreadDelays;
+  readonly deadLetters: DeadLetters;
+  /** Attempts that ended and are not written: their rows are still theirs. */
   readonly unwritten = new InFlight();
-  readonly exhausted: ExhaustedClaims;
-  readonly commits: UnansweredCommits;
-  readonly #all;
+  /** Delays that wait for their `@OnDeadDelay`. */
+  readonly exhausted = new Outstanding();
+  readonly #completions: Batcher<Attempt>;
+  readonly #retries: Batcher<Retry>;
+  readonly #recurrences: Batcher<Recurring>;
+  readonly #commits: UnansweredCommits;
+  readonly #unanswered = new Outstanding();
+  readonly #batchers;
 
   constructor(
     store: AttemptStore,
     runner: Runner,
     private readonly events: DelayEvents,
     aliveMs: number,
-    readonly to: CompleterPort,
+    private readonly to: CompleterPort,
   ) {
-    const { unread, ...batchers } = batchersOf(store, to, { events, aliveMs });
-    this.exhausted = new ExhaustedClaims(this.unwritten, to);
-    this.batchers = batchers;
-    this.unread = unread;
-    this.commits = new UnansweredCommits(runner, this.unwritten, events);
-    this.#all = [unread.batcher, ...Object.values(batchers), this.exhausted, this.commits];
+    // Each has its own health: while one of them fails, the others may work.
+    const parts = () => ({
+      node: store.nodeName,
+      lookAt: (ids: readonly number[]) => store.lookAt(ids),
+      health: new TaskHealth(events, 'complete'),
+      onProgress: (): void => to.wrote(),
+    });
+    const complete = (items: readonly Attempt[], reduced: number): Promise<number[]> =>
+      reduced > 0 ? store.completeUnlogged(items) : store.complete(items);
+    const retry = async (items: readonly Retry[], reduced: number): Promise<number[]> => {
+      const rows = await store.retry(items, undefined, reduced);
+      for (const { id, epoch, name, group, failed, wake_ms: wakeMs } of rows) {
+        if (wakeMs !== null) to.waits({ id, epoch, name, group, wakeMs, stalled: false, failed });
+      }
+      return rows.map(({ id }) => id);
+    };
+    const recur = async (items: readonly Recurring[], reduced: number): Promise<number[]> => {
+      const rows = await store.recur(items, undefined, reduced);
+      for (const row of rows) to.waits(wakeOfRecurred(row));
+      return rows.map(({ id }) => id);
+    };
+    this.#completions = new Batcher({ ...parts(), write: complete, removes: true, reductions: 1 });
+    this.#retries = new Batcher({ ...parts(), write: retry, reductions: 2 });
+    this.#recurrences = new Batcher({ ...parts(), write: recur, reductions: 1 });
+    this.unread = new UnreadDelays(store, aliveMs, to, parts());
+    this.#batchers = [this.unread.batcher, this.#completions, this.#retries, this.#recurrences];
+    this.deadLetters = new DeadLetters(store, events, to);
+    this.#commits = new UnansweredCommits(runner, events);
   }
 
-  /** Attempts that ended and are not written down yet. */
+  /** Attempts that ended and are not written yet. */
   get size(): number {
-    return this.#all.reduce((size, each) => size + each.size, 0);
+    let size = this.exhausted.size + this.#unanswered.size;
+    for (const batcher of this.#batchers) size += batcher.size;
+    return size;
   }
 
   /** Takes over an attempt whose outcome is decided. */
-  report(attempt: HeldClaim, outcome: Outcome): void {
+  report(attempt: Attempt, outcome: Outcome): void {
     if (CHECKED) invariant(attempt.over, 'what is reported has ended', attempt.id, outcome.kind);
     attempt.durationMs = performance.now() - attempt.calledAtMs;
-    this.commits.known(attempt, outcome, this.#report);
+    const { committingIn } = attempt;
+    const isKnown = outcome.kind === 'completed' || outcome.kind === 'lost';
+    if (committingIn === undefined || isKnown) this.#end(attempt, outcome);
+    else void this.#endAfter(committingIn, attempt, outcome);
   }
 
-  readonly #report = (attempt: HeldClaim, outcome: Outcome): void => {
+  /** Its COMMIT was sent and not answered. Nothing is written after `close`. */
+  async #endAfter(commit: string, attempt: Attempt, outcome: Outcome): Promise<void> {
+    this.unwritten.add(attempt);
+    this.#unanswered.add();
+    const isCommitted = await this.#commits.isCommitted(commit);
+    this.unwritten.delete(attempt);
+    if (isCommitted !== undefined) {
+      this.#end(attempt, isCommitted ? { kind: 'completed' } : outcome);
+    }
+    this.#unanswered.done();
+  }
+
+  #end(attempt: Attempt, outcome: Outcome): void {
+    if (outcome.kind === 'lost') this.events.emit('lost', attempt.event);
+    else if (outcome.kind === 'completed') this.#complete(attempt);
+    else if (attempt.onDead !== null) this.#callAgain(attempt, attempt.onDead, outcome);
+    else this.#endUndone(attempt, outcome);
+  }
+
+  #endUndone(attempt: Attempt, outcome: Exclude<Outcome, { kind: 'completed' | 'lost' }>): void {
     switch (outcome.kind) {
-      case 'completed':
-        return this.#complete(attempt);
       case 'failed':
         return this.#fail(attempt, outcome.error);
       case 'split': {
@@ -305,7 +266,7 @@ export class Completer {
         );
       }
       case 'discarded':
-        return this.#deadLetter(attempt, outcome.reason);
+        return this.#exhaust(attempt, outcome.reason);
       case 'unreadable':
         return this.#passOn(attempt, outcome.error);
       case 'postponed':
@@ -318,74 +279,81 @@ export class Completer {
         return this.#retry(attempt, RELEASED, () => this.events.emit('released', attempt.event));
       case 'aborted':
         return this.#retry(attempt, ABORTED, () => this.events.emit('aborted', attempt.event));
-      case 'lost':
-        this.events.emit('lost', attempt.event);
     }
-  };
-
-  /** Gives back a claimed row whose handler was not called. @param onGivenBack told when it is, or never was this node's */
-  giveBack(id: number, epoch: number, onGivenBack: () => void = () => {}): void {
-    this.batchers.retries.add({ id, epoch, ...GIVE_BACK }, onGivenBack);
-  }
-
-  /** A claimed row that cannot be read becomes a dead letter; no handler was called. */
-  setAside({ id, epoch }: { id: number; epoch: number }, error: string, onDead: () => void): void {
-    this.batchers.retries.add({ id, epoch, ...GIVE_BACK, waitMs: null, error }, (result) => {
-      if (result === 'written') onDead();
-    });
   }
 
   /**
-   * The method of a dying delay did not end well: the delay waits for its next call.
-   * @param error that of the last attempt, which the row keeps
+   * Gives back a claimed row whose handler was not called.
+   * @param onGivenBack called when it is, or if it never was this node's
    */
-  putOff(
-    claim: HeldClaim,
-    { waitMs, error }: { waitMs: number; error: string },
-    tell: (result: Written) => void,
-  ): void {
-    const item = { id: claim.id, epoch: claim.epoch, ...failedEnding(error, waitMs) };
-    const written = (): void => tell('written');
-    this.#write(claim, this.batchers.retries, item, written, () => tell('gone'));
+  giveBack(id: number, epoch: number, onGivenBack: () => void = () => {}): void {
+    this.#retries.add({ id, epoch, ...GIVE_BACK }, onGivenBack);
   }
 
-  /** Resolves when everything is written down, or after `withinMs`. */
+  /**
+   * The delay goes on to its next occurrence, because it was too late for a handler. If the next
+   * instant is unknown, it becomes a dead letter.
+   */
+  skip(claim: Occurring): void {
+    const { id, epoch } = claim;
+    const refuse = (): void => this.#retries.add({ id, epoch, ...setAside(UNREADABLE) }, () => {});
+    const item = recurringOf(claim, MISSED);
+    if (item === undefined) return refuse();
+    this.#recurrences.add(item, (result) => {
+      if (result === 'refused') refuse();
+    });
+  }
+
+  /** A claimed row that cannot be read becomes a dead letter; no handler was called. */
+  setAside(row: ClaimedRow, error: string): void {
+    const { id, epoch, attempts } = row;
+    this.#retries.add({ id, epoch, ...setAside(error) }, (result) => {
+      if (result === 'written') this.deadLetters.emit({ ...row, attempts: attempts - 1, error });
+    });
+  }
+
+  /** Resolves when everything is written, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
-    // What is known of a COMMIT by then has to be written, too, and what no other node can read has failed.
-    await Promise.all([this.commits, this.unread.batcher].map((each) => each.whenEmpty(withinMs)));
-    await Promise.all(this.#all.map((each) => each.whenEmpty(withinMs)));
+    // Both add to the batches: COMMITs that become known, and failures that no other node can read.
+    const first = [this.#unanswered, this.unread.batcher];
+    await Promise.all(first.map((each) => each.whenEmpty(withinMs)));
+    const all = [...this.#batchers, this.exhausted, this.#unanswered];
+    await Promise.all(all.map((each) => each.whenEmpty(withinMs)));
   }
 
-  /** What is not written down by now never is: the leases of those rows will end. */
+  /** What is not written by now never is: the leases of those rows will end. */
   close(): void {
-    const all = [this.unread.batcher, ...Object.values(this.batchers), this.commits];
-    for (const each of all) each.close();
+    for (const each of [...this.#batchers, this.#commits]) each.close();
   }
 
-  #complete(attempt: HeldClaim): void {
-    // A transactional attempt removed its row itself, in its own transaction.
-    if (attempt.handler.transactional) {
-      this.free(attempt);
-      this.events.emit(attempt.movedOn ? 'superseded' : 'completed', endOf(attempt));
-      if (attempt.goesOn !== undefined) this.to.waits(attempt.goesOn);
-      return;
-    }
+  #complete(attempt: Attempt): void {
+    // A transactional call has written its row itself, in its own transaction.
+    if (attempt.handler.transactional) return this.#completed(attempt);
     if (attempt.occurrence !== null) return this.#recur(attempt);
     this.unwritten.add(attempt);
-    this.batchers.completions.add(attempt, this.#completed);
+    this.#completions.add(attempt, this.#removed);
   }
 
-  readonly #completed = (result: Written, attempt: HeldClaim): void => {
+  #completed(attempt: Attempt): void {
+    const { onDead, goesOn, movedOn } = attempt;
+    this.#free(attempt);
+    if (movedOn) this.events.emit('superseded', endOf(attempt));
+    else if (onDead === null) this.events.emit('completed', endOf(attempt));
+    else this.events.emit('dead', deadEvent(attempt, onDead.error, onDead.cause));
+    if (goesOn !== undefined) this.to.waits(goesOn);
+  }
+
+  readonly #removed = (result: Written, attempt: Attempt): void => {
     if (result === 'refused') return this.#endAsDead(attempt, 'completed');
     this.unwritten.delete(attempt);
-    this.free(attempt);
+    this.#free(attempt);
     if (result === 'gone') this.#notWritten(attempt);
     else if (this.events.isHeard('completed')) this.events.emit('completed', endOf(attempt));
   };
 
-  #fail(attempt: HeldClaim, cause: unknown): void {
+  #fail(attempt: Attempt, cause: unknown): void {
     const { attempts, max_attempts: maxAttempts } = attempt.row;
-    if (attempts >= maxAttempts) return this.#deadLetter(attempt, cause);
+    if (attempts >= maxAttempts) return this.#exhaust(attempt, cause);
     const error = describeError(cause);
     const waitMs = attempt.handler.backoffMs(attempts);
     this.#retry(attempt, failedEnding(error, waitMs), () =>
@@ -393,84 +361,105 @@ export class Completer {
     );
   }
 
-  #passOn(attempt: HeldClaim, cause: unknown): void {
+  #passOn(attempt: Attempt, cause: unknown): void {
     this.unwritten.add(attempt);
     this.unread.passOn(attempt, (result) => {
       this.unwritten.delete(attempt);
       if (result === 'refused') return this.#fail(attempt, cause);
-      this.free(attempt);
+      this.#free(attempt);
       if (result === 'gone') return this.#notWritten(attempt);
       const error = describeError(cause);
       this.events.emit('unreadable', withCause({ ...endOf(attempt), error }, cause));
     });
   }
 
-  #deadLetter(attempt: HeldClaim, cause: unknown): void {
+  /** No attempt is left: `@OnDeadDelay` ends with the dead letter, or it is written here. */
+  #exhaust(attempt: Attempt, cause: unknown): void {
     const error = describeError(cause);
     if (attempt.handler.onDead !== undefined) {
-      return this.exhausted.add(attempt, error, cause, (how) => {
-        if (how === 'gone') {
-          this.free(attempt);
-          this.#notWritten(attempt);
-        }
-        this.to.wrote();
-      });
+      return void this.#callOnDead(attempt, new OnDead(error, cause));
     }
-    const onWritten = (): unknown => this.events.emit('dead', deadEvent(attempt, error, cause));
     const item = recurringOf(attempt, { state: 'discarded', error });
-    if (item !== undefined) this.#recurs(attempt, item, onWritten);
-    else this.#retry(attempt, failedEnding(error, null), onWritten);
+    if (item === undefined) return this.#deadLetter(attempt, error, cause);
+    this.#recurs(attempt, item, () => this.events.emit('dead', deadEvent(attempt, error, cause)));
   }
 
-  #recur(attempt: HeldClaim): void {
+  #deadLetter(attempt: Attempt, error: string, cause: unknown): void {
+    this.#retry(attempt, failedEnding(error, null), () =>
+      this.events.emit('dead', deadEvent(attempt, error, cause)),
+    );
+  }
+
+  /** Its lease is kept until the row is claimed for `@OnDeadDelay`. */
+  async #callOnDead(attempt: Attempt, onDead: OnDead): Promise<void> {
+    this.unwritten.add(attempt);
+    this.exhausted.add();
+    const end = await this.to.exhausted(attempt, onDead);
+    this.unwritten.delete(attempt);
+    if (end === 'gone') {
+      this.#free(attempt);
+      this.#notWritten(attempt);
+    } else if (end === 'left') {
+      this.#retry(attempt, failedEnding(onDead.error, 0), () => {});
+    }
+    this.exhausted.done();
+    this.to.wrote();
+  }
+
+  /** The row keeps the error of the last attempt. */
+  #callAgain(attempt: Attempt, onDead: OnDead, outcome: Outcome): void {
+    const waitMs = onDead.waitMs(attempt, outcome);
+    this.#retry(attempt, failedEnding(onDead.error, waitMs), () =>
+      onDead.emitAgain(this.events, attempt, outcome, waitMs),
+    );
+  }
+
+  #recur(attempt: Attempt): void {
     const item = recurringOf(attempt, COMPLETED);
-    if (item === undefined) return this.#deadLetter(attempt, new Error(UNREADABLE));
+    if (item === undefined) return this.#exhaust(attempt, new Error(UNREADABLE));
     this.#recurs(attempt, item, () => this.events.emit('completed', endOf(attempt)));
   }
 
-  #recurs(attempt: HeldClaim, item: Recurring, onWritten: () => unknown): void {
-    this.#write(attempt, this.batchers.recurrences, item, onWritten, undefined, () =>
+  #recurs(attempt: Attempt, item: Recurring, onWritten: () => unknown): void {
+    this.#write(attempt, this.#recurrences, item, onWritten, () =>
       this.#endAsDead(attempt, item.state ?? 'missed'),
     );
   }
 
-  /** Its end cannot be written, whatever is left out: as a dead letter it does not run again, and its row says why. */
-  #endAsDead(attempt: HeldClaim, how: string): void {
+  /** No form of its end can be written. As a dead letter it does not run again and says why. */
+  #endAsDead(attempt: Attempt, how: string): void {
     const error = `${how}, but Postgres refuses what has to be written then; see the event taskFailed`;
-    this.#retry(attempt, failedEnding(error, null), () =>
-      this.events.emit('dead', deadEvent(attempt, error, undefined)),
-    );
+    this.#deadLetter(attempt, error, undefined);
   }
 
-  #retry(attempt: HeldClaim, ending: Ending, onWritten: () => unknown): void {
+  #retry(attempt: Attempt, ending: Ending, onWritten: () => unknown): void {
     const { id, epoch } = attempt;
-    this.#write(attempt, this.batchers.retries, { id, epoch, ...ending }, onWritten);
+    this.#write(attempt, this.#retries, { id, epoch, ...ending }, onWritten);
   }
 
   #write<Item extends { id: number; epoch: number }>(
-    attempt: HeldClaim,
+    attempt: Attempt,
     batcher: Batcher<Item>,
     item: Item,
     onWritten: () => unknown,
-    onGone: () => void = () => this.#notWritten(attempt),
-    onRefused: () => void = onGone,
+    onRefused: () => void = () => this.#notWritten(attempt),
   ): void {
     this.unwritten.add(attempt);
     batcher.add(item, (result) => {
       this.unwritten.delete(attempt);
-      this.free(attempt);
+      this.#free(attempt);
       if (result === 'written') onWritten();
-      else if (result === 'gone') onGone();
+      else if (result === 'gone') this.#notWritten(attempt);
       else onRefused();
     });
   }
 
-  /** Its row is written: the limits of its name have room. */
-  free(attempt: HeldClaim): void {
+  /** Its row is written, so the limits of its name have capacity. */
+  #free(attempt: Attempt): void {
     if (attempt.handler.limits !== null) this.to.freed(attempt);
   }
 
-  #notWritten(attempt: HeldClaim): void {
+  #notWritten(attempt: Attempt): void {
     if (attempt.movedOn) this.events.emit('superseded', endOf(attempt));
     else this.events.emit('lost', attempt.event);
   }

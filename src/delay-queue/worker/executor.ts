@@ -8,16 +8,16 @@ import type { PayloadReader } from '../config/payloads.js';
 import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/wheel.service.js';
 import { BeginCoolDown } from '../transactions/attempt-session.js';
 import { runAs } from '../transactions/handler-context.js';
+import type { Attempt, Outcome } from './attempt.js';
 import {
   argumentsOf,
   argumentsWith,
-  type Attempt,
   type Call,
   type HandlerArguments,
   outcomeOf,
   outcomeOfReading,
 } from './call.js';
-import type { InFlight, Outcome } from './claims.js';
+import type { InFlight } from './claims.js';
 import type { Completer } from './completer.js';
 import { type FencedParts, FencedTransaction } from './fenced-transaction.js';
 import type { NameStates } from './name-state.js';
@@ -154,45 +154,36 @@ class SeenCall implements DelayCall {
   }
 }
 
-/** Payloads by the attempts that got one, and what becomes of the others. */
-interface Read {
-  payloads: Map<Attempt, unknown>;
-  unread: Map<Attempt, Outcome>;
-}
-
 /**
- * Reads the payloads of a call. What this node cannot read, another one may, or this one after a deploy: a newer version of
- * the application has written it, say, or with a key that this one does not have.
+ * Reads the payloads of a call. Another node may read what this one cannot, or this one after a
+ * deploy: a newer version of the application wrote it, for example, or with a new key.
  *
- * @returns the payloads that the handler gets, or what becomes of the call when there is none
+ * @returns the payloads that the handler gets, or the outcome of a call without any
  */
 export async function readPayloads(
   call: Call,
   read: PayloadReader,
 ): Promise<Map<Attempt, unknown> | Outcome> {
+  const payloads = new Map<Attempt, unknown>();
+  const unread = new Map<Attempt, Outcome>();
   call.isReading = true;
-  const { payloads, unread } = await readAll(call, read);
+  for (const attempt of call.attempts) {
+    if (call.over) break;
+    try {
+      payloads.set(attempt, await read(attempt.row.payload, attempt));
+    } catch (error) {
+      if (attempt.onDead?.isUndecodable(error)) payloads.set(attempt, undefined);
+      else unread.set(attempt, outcomeOfReading(error, call.stopping));
+    }
+  }
   call.isReading = false;
-  // Decided otherwise meanwhile, or about to be: this process stood still, and others have the row by now.
+  // Decided meanwhile, or about to be: this process stood still, and another node has the row.
   if (call.over || call.leaseEndsAtMs <= performance.now()) return { kind: 'lost' };
-  if (call.stopping === 'released') return { kind: 'released' };
+  if (call.stopping === 'released' && call.onDead === null) return { kind: 'released' };
   for (const attempt of payloads.keys()) if (attempt.over) payloads.delete(attempt);
   if (call.handler.batch === null) return [...unread.values()][0] ?? payloads;
   for (const [{ id }, outcome] of unread) call.say(String(id), outcome);
   return payloads.size === 0 ? { kind: 'completed' } : payloads;
-}
-
-async function readAll(call: Call, read: PayloadReader): Promise<Read> {
-  const all: Read = { payloads: new Map(), unread: new Map() };
-  for (const attempt of call.attempts) {
-    if (call.over) break;
-    try {
-      all.payloads.set(attempt, await read(attempt.row.payload, attempt));
-    } catch (error) {
-      all.unread.set(attempt, outcomeOfReading(error, call.stopping));
-    }
-  }
-  return all;
 }
 
 const COMPLETED: Outcome = { kind: 'completed' };
@@ -274,11 +265,12 @@ export class Executor {
     private readonly fenced: FencedParts,
     private readonly completer: Pick<Completer, 'report'>,
     private readonly inFlight: InFlight,
-    private readonly names: Pick<NameStates, 'inAll' | 'overrun' | 'overrunEnded'>,
+    private readonly names: Pick<NameStates, 'overrun' | 'overrunEnded'>,
     private readonly events: DelayEvents,
+    callsMax: number,
   ) {
-    this.#deadlines = new Deadlines(wheel, names.inAll);
-    this.#quiet = new Deadlines(wheel, names.inAll);
+    this.#deadlines = new Deadlines(wheel, callsMax);
+    this.#quiet = new Deadlines(wheel, callsMax);
     this.#beginCoolDown = new BeginCoolDown(events);
   }
 
@@ -327,7 +319,7 @@ export class Executor {
   #invoke(call: Call): Outcome | Promise<Outcome> {
     const nowMs = performance.now();
     for (const attempt of call.attempts) attempt.calledAtMs = nowMs;
-    if (this.events.isHeard('started')) {
+    if (call.onDead === null && this.events.isHeard('started')) {
       for (const { event } of call.attempts) this.events.emit('started', event);
     }
     return invoke(call);

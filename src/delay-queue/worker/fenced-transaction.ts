@@ -7,9 +7,9 @@ import { wakeOfRecurred } from '../store/rows/answers.js';
 import { AttemptSession, type SessionsEngine } from '../transactions/attempt-session.js';
 import { isRolledBack } from '../transactions/handlers-client.js';
 import { TransactionGuard } from '../transactions/transaction-guard.js';
-import type { Attempt, Call } from './call.js';
-import type { Outcome } from './claims.js';
-import { recurringOf, UNREADABLE } from './completer.js';
+import type { Attempt, Outcome } from './attempt.js';
+import type { Call } from './call.js';
+import { COMPLETED, recurringOf, UNREADABLE } from './completer.js';
 
 /**
  * Whether transactions of attempts name READ COMMITTED: not until a session begins with another
@@ -35,8 +35,8 @@ class Removal {
   readonly #recurring: readonly Attempt[];
 
   constructor(
-    private readonly store: Pick<AttemptStore, 'complete' | 'recur'>,
-    call: Call,
+    private readonly store: Pick<AttemptStore, 'complete' | 'recur' | 'retry'>,
+    private readonly call: Call,
   ) {
     const { completing } = call;
     this.#once = completing.filter(({ occurrence }) => occurrence === null);
@@ -61,6 +61,8 @@ class Removal {
 
   async #complete(runner: Runner): Promise<number[]> {
     if (this.#once.length === 0) return [];
+    const { onDead } = this.call;
+    if (onDead !== null) return await onDead.deadLetter(this.#once, this.store, runner);
     // Without COMMIT when there are recurring rows: these are checked after this statement.
     const beside: Runner = { query: (sql, parameters) => runner.query(sql, parameters) };
     return await this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);
@@ -70,7 +72,7 @@ class Removal {
   async #goOn(runner: Runner): Promise<number[]> {
     if (this.#recurring.length === 0) return [];
     const items = this.#recurring.map((attempt) => {
-      const item = recurringOf(attempt, attempt.ends);
+      const item = recurringOf(attempt, attempt.onDead?.ends ?? COMPLETED);
       if (item === undefined) throw new Error(UNREADABLE);
       return item;
     });
@@ -86,7 +88,7 @@ class Removal {
 
 export interface FencedParts {
   dataSource: DataSource;
-  store: Pick<AttemptStore, 'fence' | 'complete' | 'recur'>;
+  store: Pick<AttemptStore, 'fence' | 'complete' | 'recur' | 'retry'>;
   engine: SessionsEngine;
   isolation: IsolationLevel;
 }

@@ -8,7 +8,8 @@ import type { AttemptStore } from '../store/attempt.store.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { type Idle, Paced, RecurringTask, TaskHealth } from '../tasks/recurring-task.js';
-import type { HeldClaim, InFlight } from './claims.js';
+import type { Attempt } from './attempt.js';
+import type { InFlight } from './claims.js';
 import type { Source } from './fair-queue.js';
 import type { Throttles } from './limits.js';
 import type { Loader } from './loader.js';
@@ -133,7 +134,7 @@ export class AbortWatch {
 
   async #look(): Promise<number> {
     const running = this.inFlight.all().filter(({ over }) => !over);
-    const take = async (some: readonly HeldClaim[]): Promise<void> =>
+    const take = async (some: readonly Attempt[]): Promise<void> =>
       this.inFlight.abort(await this.store.takeAborts(some));
     await inParts(running, this.#size, take, this.#health);
     return LOOK_EVERY_MS;
@@ -281,7 +282,7 @@ export class HintFollower {
 
 /** An attempt under limits has ended here: claims that wait for its capacity may look, here and on other nodes. */
 export function reportVacancy(
-  { row }: Pick<HeldClaim, 'row'>,
+  { row }: Pick<Attempt, 'row'>,
   throttles: Pick<Throttles, 'freed'>,
   nodes: Pick<Nodes, 'isShared'>,
   notifier: Pick<Notifier, 'sendVacant'>,

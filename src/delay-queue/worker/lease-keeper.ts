@@ -2,7 +2,8 @@ import type { DelayEvents } from '../api/events.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { RecurringTask, TaskHealth } from '../tasks/recurring-task.js';
-import type { HeldClaim, InFlight } from './claims.js';
+import type { Attempt } from './attempt.js';
+import type { InFlight } from './claims.js';
 
 const BATCH_MAX = 1_000;
 
@@ -57,10 +58,10 @@ export class LeaseKeeper {
     return this.#everyMs;
   }
 
-  async #renew(attempts: readonly HeldClaim[]): Promise<void> {
+  async #renew(attempts: readonly Attempt[]): Promise<void> {
     const askedAtMs = performance.now();
     const renewed = new Set(await this.store.renew(attempts, this.leaseMs));
-    const missing: HeldClaim[] = [];
+    const missing: Attempt[] = [];
     for (const attempt of attempts) {
       if (renewed.has(attempt.id)) attempt.leaseEndsAtMs = askedAtMs + this.leaseMs;
       else missing.push(attempt);
@@ -84,7 +85,7 @@ export class LeaseKeeper {
     }
   }
 
-  #plain(): HeldClaim[] {
+  #plain(): Attempt[] {
     return this.inFlight.all().filter((attempt) => !attempt.handler.transactional && !attempt.over);
   }
 }

@@ -1,43 +1,31 @@
 import type { DelayEvents } from '../api/events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import { Recurrence, type StoredRepeat } from '../recurrence/recurrence.js';
 import type { AttemptStore } from '../store/attempt.store.js';
-import { wakeOfRecurred } from '../store/rows/answers.js';
-import type { LastClaim, LookedRow } from '../store/rows/attempt-rows.js';
-import type { Wake } from '../store/rows/delay-rows.js';
-import { inParts, StatementSize } from '../store/statement-size.js';
+import type { LookedRow } from '../store/rows/attempt-rows.js';
 import { type Growth, pauseMs, TaskHealth } from '../tasks/recurring-task.js';
-import type { SetAside } from './claimer.js';
 import type { LostClaims } from './claims.js';
-import { type ExhaustedDelays, NO_ATTEMPT_LEFT } from './dead-letters.js';
+import type { DeadLetters, ExhaustedClaim } from './dead-letters.js';
 import type { Entry } from './fair-queue.js';
+import type { OnDeadCalls } from './on-dead-calls.js';
 import type { TimerQueue } from './timer-queue.js';
 
 /** Pauses before a locked row is looked at again: doubled from the first to the last. */
 const LOCKED: Growth = { firstMs: 4, factor: 2, lastMs: 2_000, jitter: 0.5 };
 
-/** As many as a claim asks for. */
-const DEAD_MAX = 1_000;
-
 /** What became of the rows that a claim asked for and did not get. */
 export class MissedClaims {
-  readonly #looking: TaskHealth;
-  readonly #deadLettering: TaskHealth;
-  /** Rows of one statement that makes dead letters. */
-  readonly #deadSize = new StatementSize(DEAD_MAX);
+  readonly #health: TaskHealth;
 
   constructor(
     private readonly store: AttemptStore,
     private readonly registry: HandlerRegistry,
     private readonly queue: TimerQueue,
     private readonly lostClaims: LostClaims,
-    private readonly dying: ExhaustedDelays,
-    private readonly to: { waits(wake: Wake): void },
-    private readonly setAside: SetAside,
+    private readonly onDeadCalls: Pick<OnDeadCalls, 'take'>,
+    private readonly deadLetters: DeadLetters,
     events: DelayEvents,
   ) {
-    this.#looking = new TaskHealth(events, 'lookup');
-    this.#deadLettering = new TaskHealth(events, 'deadLetter');
+    this.#health = new TaskHealth(events, 'lookup');
   }
 
   /** Looks at each and decides: gone, moved, early, without attempts, or locked by another session. */
@@ -46,13 +34,13 @@ export class MissedClaims {
     try {
       rows = await this.store.lookAt(entries.map((entry) => entry.id));
     } catch (error) {
-      this.#looking.failed(error);
+      this.#health.failed(error);
       for (const entry of entries) this.queue.again(entry, LOCKED.lastMs);
       return;
     }
-    this.#looking.worked();
+    this.#health.worked();
     const byId = new Map(rows.map((row) => [row.id, row]));
-    const exhausted: Exhausted[] = [];
+    const exhausted: ExhaustedClaim[] = [];
     const odd: Entry[] = [];
     for (const entry of entries) {
       const row = byId.get(entry.id);
@@ -60,18 +48,19 @@ export class MissedClaims {
       else if (row === undefined || row.wake_ms === null) this.queue.forget(entry);
       else if (row.epoch !== entry.epoch) this.#moved(entry, row, row.wake_ms);
       else if (row.wake_ms > row.now_ms) this.#early(entry, row.wake_ms, row.now_ms);
-      else if (this.#isExhausted(row)) {
-        const request = this.#asExhausted(entry, row);
-        if (!this.dying.takes(row)) exhausted.push(request);
+      else if (row.attempts >= this.#maxAttempts(row)) {
+        this.queue.forget(entry);
+        if (!this.onDeadCalls.take(row))
+          exhausted.push({ row, maxAttempts: this.#maxAttempts(row) });
       } else this.#locked(entry);
     }
-    if (exhausted.length > 0) await this.#deadLetter(exhausted);
+    if (exhausted.length > 0) await this.deadLetters.exhausted(exhausted);
     if (odd.length > 0) await this.#setAside(odd);
   }
 
   /** Those that are still there are leased, or could not be written. */
   async #setAside(odd: readonly Entry[]): Promise<void> {
-    await this.setAside.look(odd.map(({ id }) => id));
+    await this.deadLetters.setAside(odd.map(({ id }) => id));
     for (const entry of odd) this.#locked(entry);
   }
 
@@ -97,60 +86,5 @@ export class MissedClaims {
 
   #maxAttempts(row: LookedRow): number {
     return row.max_attempts ?? this.registry.get(row.name)?.maxAttempts ?? Infinity;
-  }
-
-  #isExhausted(row: LookedRow): boolean {
-    return row.attempts >= this.#maxAttempts(row);
-  }
-
-  #asExhausted(entry: Entry, row: LookedRow): Exhausted {
-    this.queue.forget(entry);
-    const maxAttempts = this.#maxAttempts(row);
-    const nextMs = nextOf(row);
-    return { id: row.id, epoch: row.epoch, maxAttempts, dueMs: row.due_ms, nextMs };
-  }
-
-  /** Who is refused is refused alone. */
-  async #deadLetter(exhausted: readonly Exhausted[]): Promise<void> {
-    try {
-      await inParts(exhausted, this.#deadSize, (some) => this.#makeDead(some), this.#deadLettering);
-      this.#deadLettering.worked();
-    } catch (error) {
-      // The sweep meets the rows again.
-      this.#deadLettering.failed(error);
-    }
-  }
-
-  async #makeDead(exhausted: readonly Exhausted[]): Promise<void> {
-    const once = exhausted.filter(({ nextMs }) => nextMs === undefined);
-    if (once.length > 0) {
-      for (const row of await this.store.deadLetter(once, NO_ATTEMPT_LEFT)) this.setAside.tell(row);
-    }
-    const recurring = exhausted.flatMap(({ nextMs, ...row }) =>
-      nextMs === undefined ? [] : { ...row, ...DISCARDED, nextMs },
-    );
-    if (recurring.length === 0) return;
-    for (const row of await this.store.recur(recurring)) {
-      this.setAside.tell(row);
-      this.to.waits(wakeOfRecurred(row));
-    }
-  }
-}
-
-/** A row without an attempt left; one that recurs goes on. */
-interface Exhausted extends LastClaim {
-  dueMs: number;
-  /** Undefined: it stays as a dead letter. */
-  nextMs: number | undefined;
-}
-
-const DISCARDED = { state: 'discarded', latenessMs: null, error: NO_ATTEMPT_LEFT } as const;
-
-function nextOf({ repeat, due_ms: dueMs, now_ms: nowMs }: LookedRow): number | undefined {
-  if (repeat === null) return undefined;
-  try {
-    return new Recurrence(JSON.parse(repeat) as StoredRepeat).nextMs(dueMs, nowMs);
-  } catch {
-    return undefined;
   }
 }

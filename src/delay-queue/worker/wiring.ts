@@ -16,10 +16,9 @@ import { Idle } from '../tasks/recurring-task.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { AbortWatch, HintedRows, HintFollower, reportVacancy } from './hints.js';
 import { handlersShareOf, SlotKeeper } from './admission.js';
-import { Claimer, SetAside } from './claimer.js';
-import { type ExhaustedClaim, InFlight, LostClaims } from './claims.js';
-import { Completer } from './completer.js';
-import { ExhaustedDelays } from './dead-letters.js';
+import { Claimer } from './claimer.js';
+import { InFlight, LostClaims } from './claims.js';
+import { Completer, type CompleterPort } from './completer.js';
 import { Executor } from './executor.js';
 import { IsolationLevel } from './fenced-transaction.js';
 import { ClaimSizes, Throttles } from './limits.js';
@@ -28,6 +27,7 @@ import { Loop } from './loop.js';
 import { isManual, TestClock } from './manual-runs.js';
 import { MissedClaims } from './missed-claims.js';
 import { type NameState, NameStates } from './name-state.js';
+import { OnDeadCalls } from './on-dead-calls.js';
 import { Scanner } from './scanner.js';
 import { TimerQueue } from './timer-queue.js';
 
@@ -62,7 +62,7 @@ export interface Reports {
   /** Outcomes were written. */
   wrote(): void;
   /** The last attempt of a delay has failed whose name has an `@OnDeadDelay`. */
-  exhausted(dying: ExhaustedClaim): void;
+  exhausted: CompleterPort['exhausted'];
 }
 
 type Base = ReturnType<typeof baseOf>;
@@ -89,7 +89,6 @@ export function baseOf(parts: WorkerParts) {
     clock: testClock ?? new DatabaseClock(),
     inFlight: new InFlight(),
     lost: new LostClaims(),
-    setAside: new SetAside(store, events),
     claimBatch: Math.max(options.claimBatch, parts.registry.batchMax),
   };
 }
@@ -105,7 +104,7 @@ export function coreOf(parts: WorkerParts, base: Base, to: Reports) {
   const poolMax = connections.applicationPoolMax;
   const share = handlersShareOf(poolMax, registry, options.concurrency, events);
   const names = new NameStates(registry, share, events, () => to.wake());
-  const { store, clock, testClock, inFlight, lost, setAside, claimBatch } = base;
+  const { store, clock, testClock, inFlight, lost, claimBatch } = base;
   const throttles = new Throttles(
     wheel,
     names,
@@ -121,7 +120,7 @@ export function coreOf(parts: WorkerParts, base: Base, to: Reports) {
     waits: (wake) => queue.offerIfNear(wake),
     freed: (claim) => reportVacancy(claim, throttles, nodes, notifier),
     passed: (wake) => notifier.sendPassed(wake),
-    exhausted: (dying) => to.exhausted(dying),
+    exhausted: (attempt, onDead) => to.exhausted(attempt, onDead),
   });
   const claims = { inFlight, completer, lost };
   const limits = { claimBatch, horizonMs: options.horizonMs };
@@ -130,7 +129,7 @@ export function coreOf(parts: WorkerParts, base: Base, to: Reports) {
       base.idle.disturb();
       to.wake();
     },
-    unreadable: (id) => void setAside.unreadable(id),
+    unreadable: (id) => void completer.deadLetters.unreadable(id),
   });
   return { names, throttles, completer, claims, queue };
 }
@@ -154,9 +153,11 @@ export function executorsOf(parts: WorkerParts, base: Base, core: Core) {
   const { store, inFlight } = base;
   const { names, completer } = core;
   const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
-  const executor = new Executor(wheel, fenced, completer, inFlight, names, events);
-  const around = { ...core.claims, wheel, fenced, store, registry, names, events };
-  return { executor, exhausted: new ExhaustedDelays(around) };
+  // A call of `@OnDeadDelay` takes no slot; one runs at a time.
+  const callsMax = names.inAll + (registry.all().some(({ onDead }) => onDead) ? 1 : 0);
+  const executor = new Executor(wheel, fenced, completer, inFlight, names, events, callsMax);
+  const onDeadCalls = new OnDeadCalls(store, registry, executor, completer.exhausted, events);
+  return { executor, onDeadCalls };
 }
 
 /** The loop itself, with what admits and claims. */
@@ -165,11 +166,11 @@ export function loopOf(
   base: Base,
   core: Core,
   { scanner }: Pick<ReturnType<typeof fetchersOf>, 'scanner'>,
-  { executor, exhausted }: ReturnType<typeof executorsOf>,
+  { executor, onDeadCalls }: ReturnType<typeof executorsOf>,
   to: Reports,
 ): Loop {
   const { options, registry, events, connections } = parts;
-  const { store, clock, lost, setAside, claimBatch, inFlight, processLock } = base;
+  const { store, clock, lost, claimBatch, inFlight, processLock } = base;
   const { names, queue, completer, throttles } = core;
   const { installation, historyKept, nodeName } = options;
   const sizes = new ClaimSizes(claimBatch, names);
@@ -188,7 +189,6 @@ export function loopOf(
     completer,
     lost,
     sizes,
-    setAside,
     events,
   );
   const missed = new MissedClaims(
@@ -196,9 +196,8 @@ export function loopOf(
     registry,
     queue,
     lost,
-    exhausted,
-    completer.to,
-    setAside,
+    onDeadCalls,
+    completer.deadLetters,
     events,
   );
   parts.built(limited, slots);

@@ -56,7 +56,7 @@ export class Worker {
         this.#loop.wake();
         if (base.testClock === undefined) this.reruns.ended();
       },
-      exhausted: (dying) => this.#execute.exhausted.add(dying),
+      exhausted: (attempt, onDead) => this.#execute.onDeadCalls.add(attempt, onDead),
     };
     const core = (this.#core = coreOf(parts, base, to));
     const fetch = (this.#fetch = fetchersOf(parts, base, core));
@@ -182,7 +182,7 @@ export class Worker {
     if (this.#claimsAnswered !== undefined) return;
     this.manual?.end();
     this.#claimsAnswered = this.#loop.stop();
-    this.#execute.exhausted.shut();
+    this.#execute.onDeadCalls.shut();
     this.inFlight.close();
   }
 
@@ -211,7 +211,7 @@ export class Worker {
     await this.#claimsAnswered;
     this.queue.close();
     await this.inFlight.whenIdle(this.parts.options.drainTimeoutMs);
-    await this.#execute.exhausted.drain(WRITTEN_WITHIN_MS);
+    await this.#execute.onDeadCalls.drain(WRITTEN_WITHIN_MS);
     const unfinished = this.inFlight.all();
     for (const attempt of unfinished) attempt.holder.release(attempt);
     await this.inFlight.whenIdle(WRITTEN_WITHIN_MS);
@@ -220,8 +220,7 @@ export class Worker {
     await this.#leaseKeeper.stop();
     await this.#fetch.aborts.stop();
     await this.#listener.stop();
-    for (const each of [this.#execute.executor, this.#execute.exhausted, this.#core.throttles])
-      each.close();
+    for (const each of [this.#execute.executor, this.#core.throttles]) each.close();
     await this.#leave();
     return unfinished.length;
   }

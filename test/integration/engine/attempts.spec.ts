@@ -31,7 +31,7 @@ it('a row whose process died runs again, and that counts; without attempts left 
   for (const key of ['three', 'ten']) {
     const found = await delays.find(`test.${key}`, key);
     expect(found).toMatchObject({ state: 'dead', attempts: 3, wakeAt: null });
-    expect(found?.lastError).toContain('no attempt is left');
+    expect(found?.lastError).toContain('attempts exhausted');
   }
   expect(ran).toEqual(['left/3']);
   expect(await delays.history('test.left', 'left')).toMatchObject([

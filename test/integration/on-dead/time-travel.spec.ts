@@ -19,12 +19,12 @@ it.each<[string, error: string, before: (other: OtherNode, id: string) => Promis
   ['when time travel says so', 'Error: no', () => Promise.resolve()],
   [
     'whose process died at the last attempt',
-    'no attempt is left',
+    'attempts exhausted',
     (other, id) => other.claimAndDie(id),
   ],
   [
     'whose process died while the method ran',
-    'no attempt is left',
+    'attempts exhausted',
     async (other, id) => {
       const { epoch } = await other.claimAndDie(id);
       const request = { id: Number(id), epoch, leaseMs: 0, maxAttempts: 1 };

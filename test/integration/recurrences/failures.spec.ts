@@ -135,7 +135,7 @@ it('one whose process died at its last attempt is told as dead, and the next one
       state: 'discarded',
       attempts: 2,
       node: 'other-node',
-      error: expect.stringContaining('no attempt is left'),
+      error: expect.stringContaining('attempts exhausted'),
     },
   ]);
   expect(calls).toBe(0);

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { CHECKED, invariant } from '../../../src/delay-queue/tasks/invariant.js';
-import { InFlight, type HeldClaim } from '../../../src/delay-queue/worker/claims.js';
+import type { Attempt } from '../../../src/delay-queue/worker/attempt.js';
+import { InFlight } from '../../../src/delay-queue/worker/claims.js';
 
 it('invariants are checked in tests, and name what was seen', () => {
   expect(CHECKED).toBe(true);
@@ -8,7 +9,7 @@ it('invariants are checked in tests, and name what was seen', () => {
   expect(() => invariant(false, 'sizes', 1, 'a')).toThrow('invariant broken: sizes (1, a)');
 });
 
-const claim = (epoch: number) => ({ id: 1, epoch }) as HeldClaim;
+const claim = (epoch: number) => ({ id: 1, epoch }) as Attempt;
 
 it('a second claim of one epoch is found where it is taken in', () => {
   const inFlight = new InFlight();

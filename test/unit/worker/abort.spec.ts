@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { type HeldClaim, InFlight } from '../../../src/delay-queue/worker/claims.js';
+import type { Attempt } from '../../../src/delay-queue/worker/attempt.js';
+import { InFlight } from '../../../src/delay-queue/worker/claims.js';
 import { AbortRequests, AbortWatch } from '../../../src/delay-queue/worker/hints.js';
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
@@ -49,9 +50,9 @@ describe('the watch for requests', () => {
   let aborted: number[];
   let inFlight: InFlight;
   let watch: AbortWatch;
-  const run = (id: number, over = false): HeldClaim => {
-    const holder = { abort: (of: HeldClaim) => aborted.push(of.id) };
-    const claim = { id, epoch: 2, over, holder } as unknown as HeldClaim;
+  const run = (id: number, over = false): Attempt => {
+    const holder = { abort: (of: Attempt) => aborted.push(of.id) };
+    const claim = { id, epoch: 2, over, holder } as unknown as Attempt;
     inFlight.add(claim);
     return claim;
   };

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Attempt, Call, outcomeOf } from '../../../src/delay-queue/worker/call.js';
+import { Attempt, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
+import { Call, outcomeOf } from '../../../src/delay-queue/worker/call.js';
 import { readPayloads, runMiddleware } from '../../../src/delay-queue/worker/executor.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
-import type { Outcome } from '../../../src/delay-queue/worker/claims.js';
 
 const HANDLER = { name: 'a', batch: 10 } as Handler;
 const ERROR = new Error('why');

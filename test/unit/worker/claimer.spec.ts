@@ -23,7 +23,6 @@ let given: [id: number, epoch: number][];
 let backs: (() => void)[];
 let skipped: number[];
 let reported: string[];
-let dead: string[];
 let setAsideCount: number;
 let estimateMs: number;
 let lost: LostClaims;
@@ -49,7 +48,7 @@ const handler = (name: string) => ({
 
 beforeEach(() => {
   [asked, events, again, given, backs] = [[], [], new Map(), [], []];
-  [skipped, reported, dead, setAsideCount, estimateMs] = [[], [], [], 0, NOW_MS];
+  [skipped, reported, setAsideCount, estimateMs] = [[], [], 0, NOW_MS];
   answer = () => asked.at(-1)!.map(({ id, epoch }) => row(id, { epoch: epoch + 1 }));
   [rules, left, blocks, looked] = [[], [], [], []];
   const told = new DelayEvents();
@@ -93,24 +92,19 @@ beforeEach(() => {
         given.push([id, epoch]);
         backs.push(onGivenBack);
       },
-      setAside: ({ id }: ClaimedRow, error: string, onDead: () => void) => {
-        reported.push(`set aside ${id}: ${error}`);
-        onDead();
+      setAside: ({ id }: ClaimedRow, error: string) => reported.push(`set aside ${id}: ${error}`),
+      deadLetters: {
+        setAside: async (ids: number[]) => {
+          looked.push(ids);
+          return setAsideCount;
+        },
       },
       report: ({ id }: { id: number }, { kind }: { kind: string }) =>
         reported.push(`${kind} ${id}`),
-      batchers: { recurrences: { skip: ({ id }: { id: number }) => skipped.push(id) } },
+      skip: ({ id }: { id: number }) => skipped.push(id),
     } as never,
     lost,
     sizes,
-    {
-      tell: ({ id, attempts, error }: { id: number; attempts: number; error: string }) =>
-        dead.push(`${id} ${attempts} ${error}`),
-      look: async (ids: number[]) => {
-        looked.push(ids);
-        return setAsideCount;
-      },
-    } as never,
     told,
   );
   jest.spyOn(Math, 'random').mockReturnValue(0);
@@ -347,10 +341,9 @@ describe('what was claimed', () => {
     expect(given.map(([id]) => id)).toEqual([1, 2, 3]);
   });
 
-  it('and cannot be read is set aside, and counts as no attempt', () => {
+  it('and cannot be read is set aside', () => {
     expect(attemptOf(row(1, { attempts: 2, due_ms: Number.NaN }))).toBeUndefined();
     expect(reported).toEqual([expect.stringContaining('set aside 1')]);
-    expect(dead).toEqual([expect.stringMatching(/^1 1 /)]);
   });
 
   it('and recurs stands for its instant; missed is only a first attempt that comes too late', () => {

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type HeldClaim, InFlight, LostClaims } from '../../../src/delay-queue/worker/claims.js';
+import type { Attempt } from '../../../src/delay-queue/worker/attempt.js';
+import { InFlight, LostClaims } from '../../../src/delay-queue/worker/claims.js';
 
-const claim = (id: number, epoch: number): HeldClaim => ({ id, epoch }) as HeldClaim;
+const claim = (id: number, epoch: number): Attempt => ({ id, epoch }) as Attempt;
 
 describe('claims in flight', () => {
   let inFlight: InFlight;
@@ -22,7 +23,7 @@ describe('claims in flight', () => {
   ])('%s cover what was read of them and before, each beside the other', (_, epochs) => {
     const all = epochs.map((epoch) => claim(1, epoch));
     for (const each of [...all, ...all]) inFlight.add(each);
-    const [earlier, later] = all.toSorted((a, b) => a.epoch - b.epoch) as [HeldClaim, HeldClaim];
+    const [earlier, later] = all.toSorted((a, b) => a.epoch - b.epoch) as [Attempt, Attempt];
     expect([2, 3, 4].map((epoch) => inFlight.covers(1, epoch))).toEqual([true, true, false]);
     expect(inFlight.covers(2, 3)).toBe(false);
     expect([inFlight.all(), inFlight.size]).toEqual([[later, earlier], 2]);
@@ -41,7 +42,7 @@ describe('claims in flight', () => {
     ] as const) {
       const say = (what: string) => () => heard.push(`${what} ${id} ${epoch}`);
       const holder = { abort: say('abort'), close: say('close') };
-      inFlight.add({ ...claim(id, epoch), holder } as unknown as HeldClaim);
+      inFlight.add(Object.assign(claim(id, epoch), { holder }));
     }
     inFlight.abort([1, 2, 3].map((id) => ({ id, epoch: 2 })));
     expect(heard).toEqual(['abort 1 2']);

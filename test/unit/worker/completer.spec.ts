@@ -1,14 +1,15 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { Occurrence } from '../../../src/delay-queue/recurrence/recurrence.js';
-import { Completer } from '../../../src/delay-queue/worker/completer.js';
-import type { ExhaustedClaim, HeldClaim, Outcome } from '../../../src/delay-queue/worker/claims.js';
+import { Completer, type ExhaustedEnd } from '../../../src/delay-queue/worker/completer.js';
+import type { Attempt, OnDead, Outcome } from '../../../src/delay-queue/worker/attempt.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
+import { signal } from '../../support/delay-node.js';
 import type { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import type { Retry } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Recurring } from '../../../src/delay-queue/store/rows/answers.js';
 
-type Claim = { -readonly [Field in keyof HeldClaim]: HeldClaim[Field] };
+type Claim = { -readonly [Field in keyof Attempt]: Attempt[Field] };
 
 /** Rows that are other claims' by now, and what Postgres does not take of which. */
 let gone: Set<number>;
@@ -19,11 +20,12 @@ let retries: Retry[];
 let recurred: Recurring[];
 let told: string[];
 let freed: number[];
+let deadAttempt: number;
 let completer: Completer;
 /** What it has reported. */
 let waits: Wake[];
 let wrote: number;
-let exhausted: (dying: ExhaustedClaim) => void;
+let exhausted: (onDead: OnDead) => ExhaustedEnd | Promise<ExhaustedEnd>;
 
 const EVENTS = [
   'completed',
@@ -53,8 +55,8 @@ beforeEach(() => {
   recurred = [];
   const store = {
     nodeName: 'node',
-    complete: async (items: HeldClaim[]) => idsOf(takes('complete', items)),
-    completeUnlogged: async (items: HeldClaim[]) => idsOf(takes('unlogged', items)),
+    complete: async (items: Attempt[]) => idsOf(takes('complete', items)),
+    completeUnlogged: async (items: Attempt[]) => idsOf(takes('unlogged', items)),
     retry: async (items: Retry[]) => {
       const taken = takes('retry', items);
       retries.push(...taken);
@@ -79,17 +81,18 @@ beforeEach(() => {
   const events = new DelayEvents();
   for (const name of EVENTS)
     events.on(name, ({ id }: { id: string }) => told.push(`${name} ${id}`));
-  [waits, wrote, exhausted] = [[], 0, () => {}];
+  events.on('dead', ({ attempt }) => (deadAttempt = attempt));
+  [waits, wrote, exhausted] = [[], 0, () => 'claimed'];
   completer = new Completer(store, {} as never, events, 1_000, {
     wrote: () => (wrote += 1),
     waits: (wake) => waits.push(wake),
     freed: ({ id }) => freed.push(id),
     passed: () => {},
-    exhausted: (dying) => exhausted(dying),
+    exhausted: async (_, onDead) => exhausted(onDead),
   });
 });
 
-function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): HeldClaim {
+function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): Attempt {
   return {
     id,
     epoch: 1,
@@ -97,12 +100,13 @@ function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): Held
     handler: { transactional: false, limits: {}, backoffMs: (n: number) => n * 100, ...handler },
     event: { id: String(id) },
     occurrence: null,
+    onDead: null,
     over: true,
     movedOn: false,
     calledAtMs: performance.now(),
     latenessMs: 0,
     ...odd,
-  } as unknown as HeldClaim;
+  } as unknown as Attempt;
 }
 
 /** What one statement refuses goes to another. */
@@ -111,7 +115,7 @@ async function drained(): Promise<void> {
 }
 
 /** Until all is written. @returns what was told */
-async function report(of: HeldClaim, outcome: Outcome): Promise<string[]> {
+async function report(of: Attempt, outcome: Outcome): Promise<string[]> {
   completer.report(of, outcome);
   await drained();
   expect([completer.size, completer.unwritten.size]).toEqual([0, 0]);
@@ -227,7 +231,7 @@ describe('what recurs', () => {
 });
 
 const skip = async (id: number, of: Occurrence): Promise<void> => {
-  completer.batchers.recurrences.skip({ id, epoch: 1, latenessMs: 5, occurrence: of });
+  completer.skip({ id, epoch: 1, latenessMs: 5, occurrence: of });
   await drained();
 };
 
@@ -270,12 +274,12 @@ describe('an occurrence that is skipped', () => {
   });
 });
 
-describe('a delay that dies by way of a method', () => {
+describe('an exhausted delay with an @OnDeadDelay', () => {
   const cause = new Error('no');
-  const dies = async (how: 'claimed' | 'gone', odd: Partial<Claim> = {}): Promise<void> => {
-    exhausted = ({ error, over }) => {
-      expect(error).toBe('Error: no');
-      over(how);
+  const ends = async (end: ExhaustedEnd, odd: Partial<Claim> = {}): Promise<void> => {
+    exhausted = (onDead) => {
+      expect(onDead).toMatchObject({ error: 'Error: no', cause });
+      return end;
     };
     await report(claim(1, odd, { onDead: {} }), { kind: 'discarded', reason: cause });
   };
@@ -283,28 +287,30 @@ describe('a delay that dies by way of a method', () => {
   it.each<[object, string]>([
     [{}, 'lost 1'],
     [{ movedOn: true }, 'superseded 1'],
-  ])('and is gone by then is told of as any, and its place is free: %j', async (odd, event) => {
-    await dies('gone', odd);
+  ])('that is gone by then is told of as any, and its place is free: %j', async (odd, event) => {
+    await ends('gone', odd);
     expect([told, freed, wrote]).toEqual([[event], [1], 1]);
   });
 
-  it('and was claimed for it keeps its place until that has ended', async () => {
-    await dies('claimed');
+  it('that was claimed for it keeps its place until that has ended', async () => {
+    await ends('claimed');
     expect([told, freed, written]).toEqual([[], [], []]);
   });
 
-  it('is put off as a failed attempt, and whether it was is told', async () => {
-    gone = new Set([2]);
-    const results: string[] = [];
-    for (const id of [1, 2]) {
-      const how = { waitMs: 9, error: 'no' };
-      completer.putOff(claim(id), how, (result) => results.push(`${id} ${result}`));
-    }
-    expect(completer.unwritten.size).toBe(2);
-    await drained();
-    expect(results).toEqual(['1 written', '2 gone']);
-    expect(retries).toMatchObject([{ id: 1, waitMs: 9, refund: 0, error: 'no', ends: 'failed' }]);
-    expect([freed, completer.unwritten.size]).toEqual([[1, 2], 0]);
+  it('that is left to the next node is given back as a failed attempt', async () => {
+    await ends('left');
+    expect([told, freed]).toEqual([[], [1]]);
+    expect(retries).toMatchObject([{ waitMs: 0, refund: 0, error: 'Error: no', ends: 'failed' }]);
+  });
+
+  it('keeps its lease until then, and counts', async () => {
+    const gate = signal<ExhaustedEnd>();
+    exhausted = () => gate.promise;
+    completer.report(claim(1, {}, { onDead: {} }), { kind: 'discarded', reason: cause });
+    expect([completer.unwritten.size, completer.size]).toEqual([1, 1]);
+    gate.resolve('claimed');
+    await completer.drain(10_000);
+    expect([completer.unwritten.size, completer.size]).toEqual([0, 0]);
   });
 });
 
@@ -332,10 +338,10 @@ it('what is given back, and never was this node’s, is told of all the same', a
   for (const id of [1, 2]) completer.giveBack(id, 1, () => back.push(id));
   await completer.drain(10_000);
   expect([new Set(back), written]).toEqual([new Set([1, 2]), ['retry 1']]);
-  const dead: number[] = [];
-  for (const id of [1, 2]) completer.setAside({ id, epoch: 1 }, 'odd', () => dead.push(id));
+  for (const id of [1, 2]) completer.setAside({ id, epoch: 1, attempts: 3 } as never, 'odd');
   await completer.drain(10_000);
-  expect(dead).toEqual([1]);
+  // The claim has counted an attempt whose handler was not called.
+  expect([told, deadAttempt]).toEqual([['dead 1'], 2]);
 });
 
 it('where a delay waits now is told of, but for a dead letter', async () => {

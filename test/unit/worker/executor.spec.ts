@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Attempt, Call } from '../../../src/delay-queue/worker/call.js';
+import { Attempt, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
+import { Call } from '../../../src/delay-queue/worker/call.js';
 import { Executor } from '../../../src/delay-queue/worker/executor.js';
 import {
   type FencedParts,
   IsolationLevel,
 } from '../../../src/delay-queue/worker/fenced-transaction.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { InFlight, type Outcome } from '../../../src/delay-queue/worker/claims.js';
+import { InFlight } from '../../../src/delay-queue/worker/claims.js';
 import { TaskHealth } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 import { signal } from '../../support/delay-node.js';
@@ -50,7 +51,7 @@ it('a call that gets no connection is given back in time, and keeps its place un
   const inFlight = new InFlight();
   const wheel = new WheelService();
   const events = new DelayEvents();
-  const executor = new Executor(wheel, fenced, { report }, inFlight, {} as never, events);
+  const executor = new Executor(wheel, fenced, { report }, inFlight, {} as never, events, 10);
   let given = 0;
   const row = { id: 1, epoch: 1, name: 'a', key: null } as never;
   const attempt = new Attempt(row, HANDLER, LEASE_MS, 0);
@@ -99,13 +100,12 @@ describe('a plain call', () => {
     events.on('started', ({ id }) => told.push(`started ${id}`));
     events.on('overrunning', (of) => told.push(`overrunning ${of.id} ${of.overrunning}`));
     const limits = {
-      inAll: 10,
       overrun: () => (overrunning += 1),
       overrunEnded: () => (overrunning -= 1),
     };
     const report = ({ id, calledAtMs }: Attempt, { kind }: Outcome): void =>
       void reported.push(`${kind} ${id} ${calledAtMs}`);
-    executor = new Executor(wheel, {} as never, { report }, inFlight, limits, events);
+    executor = new Executor(wheel, {} as never, { report }, inFlight, limits, events, 10);
   });
 
   afterEach(() => {

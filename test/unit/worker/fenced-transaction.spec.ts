@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { Attempt, Call } from '../../../src/delay-queue/worker/call.js';
+import { Attempt } from '../../../src/delay-queue/worker/attempt.js';
+import { Call } from '../../../src/delay-queue/worker/call.js';
 import {
   type FencedParts,
   FencedTransaction,

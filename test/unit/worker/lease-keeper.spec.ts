@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { type HeldClaim, InFlight } from '../../../src/delay-queue/worker/claims.js';
+import type { Attempt } from '../../../src/delay-queue/worker/attempt.js';
+import { InFlight } from '../../../src/delay-queue/worker/claims.js';
 import { LeaseKeeper } from '../../../src/delay-queue/worker/lease-keeper.js';
 import type { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 
 const LEASE_MS = 40_000;
 const EVERY_MS = LEASE_MS / 4;
 
-type Claim = { -readonly [Field in keyof HeldClaim]: HeldClaim[Field] };
+type Claim = { -readonly [Field in keyof Attempt]: Attempt[Field] };
 
 /** Ids of each renewal that was asked for. */
 let renewals: number[][];
@@ -32,7 +33,7 @@ function claim(id: number, odd: Partial<Claim> = {}, transactional = false): Cla
     movedOn: false,
     over: false,
     holder: {
-      lose: (of: HeldClaim) => {
+      lose: (of: Attempt) => {
         lost.push(of.id);
         inFlight.delete(of);
       },
@@ -49,7 +50,7 @@ beforeEach(() => {
   [renewals, script, lost, epochs] = [[], [], [], new Map()];
   [inFlight, unwritten, events] = [new InFlight(), new InFlight(), new DelayEvents()];
   const store = {
-    renew: async (claims: readonly HeldClaim[]) => {
+    renew: async (claims: readonly Attempt[]) => {
       const ids = claims.map(({ id }) => id);
       renewals.push(ids);
       return (await script.shift()?.(ids)) ?? ids;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { SetAside } from '../../../src/delay-queue/worker/claimer.js';
+import { DeadLetters } from '../../../src/delay-queue/worker/dead-letters.js';
 import { MissedClaims } from '../../../src/delay-queue/worker/missed-claims.js';
 import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
@@ -22,7 +22,7 @@ let takesOver: boolean;
 let dead: number[];
 let events: string[];
 let lost: LostClaims;
-let setAside: SetAside;
+let deadLetters: DeadLetters;
 let unclaimed: MissedClaims;
 
 beforeEach(() => {
@@ -60,15 +60,16 @@ beforeEach(() => {
     correct: ({ id }: Entry, wakeMs: number) => done.push(`correct ${id} ${wakeMs}`),
     offer: ({ id, epoch }: Wake, source: string) => done.push(`offer ${id} ${epoch} ${source}`),
   };
-  setAside = new SetAside(store as never, told);
+  deadLetters = new DeadLetters(store as never, told, {
+    waits: ({ id, epoch, wakeMs }: Wake) => done.push(`waits ${id} ${epoch} ${wakeMs}`),
+  });
   unclaimed = new MissedClaims(
     store as never,
     { get: () => ({ maxAttempts: 3 }) } as never,
     queue as never,
     lost,
-    { takes: () => takesOver } as never,
-    { waits: ({ id, epoch, wakeMs }: Wake) => done.push(`waits ${id} ${epoch} ${wakeMs}`) },
-    setAside,
+    { take: () => takesOver },
+    deadLetters,
     told,
   );
 });
@@ -195,12 +196,12 @@ describe('a row without an attempt left', () => {
 describe('rows that cannot be read', () => {
   it('are looked at one look at a time, and again after one that failed', async () => {
     refused.add('odd');
-    const first = setAside.unreadable(1);
-    await setAside.unreadable(2);
+    const first = deadLetters.unreadable(1);
+    await deadLetters.unreadable(2);
     await first;
     expect([looks, events]).toEqual([[[1]], ['deadLetter']]);
     refused.clear();
-    await setAside.unreadable(3);
+    await deadLetters.unreadable(3);
     expect([looks, events]).toEqual([
       [[1], [3]],
       ['deadLetter', 'deadLetter again', 'dead 3 0'],
@@ -208,9 +209,9 @@ describe('rows that cannot be read', () => {
   });
 
   it('are counted when they are set aside, those with too large an id by no name', async () => {
-    expect(await setAside.look([1, 2 ** 60, 2])).toBe(2);
+    expect(await deadLetters.setAside([1, 2 ** 60, 2])).toBe(2);
     expect(looks).toEqual([[1, 2]]);
     refused.add('odd');
-    expect(await setAside.look([1])).toBe(0);
+    expect(await deadLetters.setAside([1])).toBe(0);
   });
 });

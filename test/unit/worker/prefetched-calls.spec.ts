@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { Attempt, type Call } from '../../../src/delay-queue/worker/call.js';
+import { Attempt, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
+import type { Call } from '../../../src/delay-queue/worker/call.js';
 import { Loop, type LoopParts, WAITS_MAX_MS } from '../../../src/delay-queue/worker/loop.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { InFlight, type Outcome } from '../../../src/delay-queue/worker/claims.js';
+import { InFlight } from '../../../src/delay-queue/worker/claims.js';
 import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 
