@@ -237,7 +237,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   'closes-half-a-start': {
     about: 'closes while it starts',
     patches: [patch('worker/engine.ts', 'if (this.#starting === undefined) return;', 'return;')],
-    tests: ['integration/engine/closed-while-starting'],
+    tests: ['integration/engine/odd-starts'],
   },
   'stood-still-is-silent': {
     about: 'takes LISTEN for dead when its own process stood still while the answer came',

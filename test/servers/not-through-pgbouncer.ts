@@ -4,7 +4,8 @@ import type { LeftOut } from './support/run-tests.js';
 export const notThroughPgBouncer: LeftOut[] = [
   { file: 'servers/', why: 'starts servers of its own, and stands behind no pooler in any run' },
   {
-    file: 'integration/engine/early-hint.spec.ts',
+    file: 'integration/engine/late-listener.spec.ts',
+    test: 'a hint that is heard while the node still starts does it no harm',
     why: 'waits for a hint, and nothing is heard without LISTEN',
   },
   {
