@@ -149,8 +149,7 @@ class NextClaim {
     const held = isLimited ? this.#heldByGroup(entry, name, dealing) : undefined;
     if (held !== undefined) return held;
     if (!this.#deal(entry, name, dealing)) return 'no';
-    dealing.delays -= 1;
-    this.#take(entry, name, isLimited);
+    this.#take(entry, name, dealing);
     return 'yes';
   }
 
@@ -171,22 +170,19 @@ class NextClaim {
     return this.#taken < Math.min(this.#most, entry.claimedWithin ?? Infinity);
   }
 
-  #take(entry: Entry, name: NameState, isLimited: boolean): void {
-    this.#isLimited = isLimited;
+  #take(entry: Entry, name: NameState, dealing: Dealing): void {
+    const { group } = entry;
+    dealing.delays -= 1;
+    this.#isLimited = name.handler.limits !== null;
     if (this.#taken === 0 && isClaimedApart(entry, name)) this.#apart = name;
     this.#taken += 1;
     if (entry.claimedWithin !== undefined) this.#most = Math.min(this.#most, entry.claimedWithin);
-    if (!isLimited || entry.group === null) return;
-    const { groups = new Map<string, number>() } = this.#dealingOf(name);
-    groups.set(entry.group, (groups.get(entry.group) ?? 0) + 1);
-    this.#dealingOf(name).groups = groups;
+    if (!this.#isLimited || group === null) return;
+    dealing.groups ??= new Map();
+    dealing.groups.set(group, (dealing.groups.get(group) ?? 0) + 1);
   }
 
-  #heldByGroup(
-    { group }: Entry,
-    name: NameState,
-    { groups }: Dealing,
-  ): 'group throttled' | 'group full' | undefined {
+  #heldByGroup({ group }: Entry, name: NameState, { groups }: Dealing) {
     if (group === null || name.handler.limits === null) return undefined;
     if (name.throttledUntilMs(group) > this.terms.limitsNowMs) return 'group throttled';
     const isFull = (groups?.get(group) ?? 0) >= mostOf(name.handler.limits.perGroup);

@@ -201,15 +201,6 @@ export function loopOf(
     events,
   );
   parts.built(limited, slots);
-  return new Loop({
-    queue,
-    slots,
-    names,
-    claimer,
-    missed,
-    executor,
-    completer,
-    inFlight,
-    scanner,
-  });
+  const stations = { queue, slots, claimer, missed, executor, completer };
+  return new Loop({ ...stations, names, inFlight, scanner });
 }
