@@ -48,7 +48,7 @@ import {
 
 export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEngine {
   readonly afterCommit: AfterCommit;
-  /** A delay was scheduled by this process, committed or not. */
+  /** This process schedules its first delay, committed or not. */
   scheduled(): void;
 }
 
@@ -74,6 +74,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   readonly #single: SingleWrites;
   readonly #allOrNone: AllOrNone;
   readonly #announcements: Announcements;
+  #hasScheduled = false;
   readonly many: ManyWrites;
   readonly pausing: Pausing;
   readonly matching: Matching;
@@ -250,7 +251,8 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     placed: Placed,
     answeredAtMs?: number,
   ): ScheduleResult {
-    this.engine.scheduled();
+    if (!this.#hasScheduled) this.engine.scheduled();
+    this.#hasScheduled = true;
     if (placed.verdict === 'rerun') this.#announcements.rerun(manager, delay, placed.id);
     this.#announcements.written(manager, delay, placed, { answeredAtMs });
     return answerOf(placed.verdict as ScheduleResult['verdict'], placed);

@@ -28,7 +28,7 @@ import { inLockOrder, keyText, type NewDelay } from '../store/rows/delay-rows.js
 import type { FoundRow } from '../store/sql/delays.sql.js';
 import { WheelService } from '../timer-wheel/wheel.service.js';
 import type { Engine } from '../worker/engine.js';
-import { DelayTestingError } from './delay-run.js';
+import { DelayTestingError } from './time-travel.js';
 
 /** A call about one delay that the stub received, with parsed arguments. */
 export interface StubCall {
