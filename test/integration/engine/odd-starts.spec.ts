@@ -11,6 +11,7 @@ import { DataSource } from 'typeorm';
 import { appModule, plainHandler, signal } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
 import { Worker } from '../../../src/delay-queue/worker/worker.js';
+import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { Declarations } from '../../../src/delay-queue/worker/declarations.js';
 
 const stage = stageOfEach({ force: true });
@@ -128,12 +129,27 @@ describe('an application whose hooks are never called', () => {
 });
 
 /** Nest lets an HTTP application be closed before its `init` is over. */
-it('a node that is closed while it starts leaves nothing behind', async () => {
+it.each([
+  [
+    'asks the database',
+    (held: () => Promise<void>) =>
+      stage.parts.intercept(
+        EngineConnections,
+        'query',
+        async ({ real }) => (await held(), real()),
+        1,
+      ),
+  ],
+  [
+    'starts its worker',
+    (held: () => Promise<void>) =>
+      stage.parts.intercept(Declarations, 'start', async ({ real }) => (await held(), real())),
+  ],
+])('a node that is closed while it %s leaves nothing behind', async (_, holdBy) => {
   const [reached, gate] = [signal(), signal()];
-  stage.parts.intercept(Declarations, 'start', async ({ real }) => {
+  holdBy(() => {
     reached.resolve();
-    await gate.promise;
-    return real();
+    return gate.promise;
   });
   const setup = {
     url: stage.url,
