@@ -83,7 +83,9 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
   },
   'declares-once': {
     about: 'does not come back for what a run held',
-    patches: [patch('store/recurrence.store.ts', "again: told('again')", "again: told('never')")],
+    patches: [
+      patch('store/recurrence.store.ts', "again: having('again')", "again: having('never')"),
+    ],
     tests: ['integration/recurrences/declarations'],
   },
   'runs-now-what-was-missed': {

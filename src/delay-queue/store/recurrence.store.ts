@@ -68,8 +68,8 @@ export class RecurrenceStore {
     try {
       const answers = await this.runner.query<AsText<'verdict'>>(this.#sql.declare, parameters);
       this.#hasSaid = true;
-      const told = (verdict: string) => rows.filter((_, at) => answers[at]?.verdict === verdict);
-      return { again: told('again'), foreign: told('foreign') };
+      const having = (verdict: string) => rows.filter((_, at) => answers[at]?.verdict === verdict);
+      return { again: having('again'), foreign: having('foreign') };
     } catch (error) {
       // Another session is inserting one of these keys in a transaction that takes long.
       if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return { again: [...rows], foreign: [] };
