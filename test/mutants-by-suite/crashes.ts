@@ -67,7 +67,7 @@ export const CRASHES: Readonly<Record<string, Mutant>> = {
   },
   'closes-before-its-attempts': {
     about: 'gives its lock back as soon as it closes, while its attempts go on',
-    patches: [patch('worker/worker.ts', 'this.#listener.retire()', 'this.#listener.stop()')],
+    patches: [patch('worker/worker.ts', 'listener.retire()', 'listener.stop()')],
     tests: ['integration/orphaned-attempts'],
   },
 };

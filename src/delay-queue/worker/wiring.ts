@@ -8,26 +8,31 @@ import { DatabaseClock } from '../database/database-clock.js';
 import type { EngineConnections } from '../database/engine-connections.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { AttemptStore } from '../store/attempt.store.js';
+import { RerunStore } from '../store/many.store.js';
 import { LimitStore } from '../store/limit.store.js';
 import { NodeStore } from '../store/node.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { TestClockStore } from '../store/test-clock.store.js';
 import { Idle } from '../tasks/recurring-task.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
-import { AbortWatch, HintedRows, HintFollower, reportVacancy } from './hints.js';
+import { AbortWatch, Announcer, HintedRows, HintFollower, reportVacancy } from './hints.js';
 import { handlersShareOf, SlotKeeper } from './admission.js';
 import { Claimer } from './claimer.js';
 import { InFlight, LostClaims } from './claims.js';
 import { Completer, type CompleterPort } from './completer.js';
+import { Declarations } from './declarations.js';
 import { Executor } from './executor.js';
 import { IsolationLevel } from './fenced-transaction.js';
 import { ClaimSizes, Throttles } from './limits.js';
 import { Loader } from './loader.js';
 import { Loop } from './loop.js';
-import { isManual, TestClock } from './manual-runs.js';
+import { LeaseKeeper } from './lease-keeper.js';
+import { isManual, ManualRuns, TestClock } from './manual-runs.js';
 import { MissedClaims } from './missed-claims.js';
 import { type NameState, NameStates } from './name-state.js';
 import { OnDeadCalls } from './on-dead-calls.js';
+import { type Pruner, prunersOf } from './pruner.js';
+import { Reruns } from './reruns.js';
 import { Scanner } from './scanner.js';
 import { TimerQueue } from './timer-queue.js';
 
@@ -38,8 +43,8 @@ import { TimerQueue } from './timer-queue.js';
 export type Built = (...parts: unknown[]) => void;
 export const BUILT = Symbol('delay-queue built');
 
-/** What a worker is made of that others made. */
-export interface WorkerParts {
+/** What the parts of a worker are built from. */
+export interface WorkerSetup {
   options: ResolvedOptions;
   dataSource: DataSource;
   registry: HandlerRegistry;
@@ -53,58 +58,118 @@ export interface WorkerParts {
   built: Built;
 }
 
-/** What the parts of a worker report, which come before the one that hears it. */
-export interface Reports {
-  /** Something may be claimed: an entry is due, a slot or a limit is free, an outcome was written. */
+/** The database as a worker sees it, and what the worker holds of it. */
+interface Basis {
+  /** Whether this node leaves the database alone. */
+  idle: Idle;
+  listener: HintListener;
+  store: AttemptStore;
+  nodeStore: NodeStore;
+  /** Of a node whose handlers only `DelayTesting` runs. */
+  testClock: TestClock | undefined;
+  clock: DatabaseClock;
+  inFlight: InFlight;
+  lost: LostClaims;
+  claimBatch: number;
+}
+
+/** Where the loop starts and ends: the completer's outcomes go back into the timer queue. */
+interface Core {
+  names: NameStates;
+  throttles: Throttles;
+  completer: Completer;
+  queue: TimerQueue;
+}
+
+/** What brings wakes into the timer queue. */
+interface Fetching {
+  loader: Loader;
+  scanner: Scanner;
+  aborts: AbortWatch;
+  hints: HintFollower;
+}
+
+/** What runs handlers. */
+interface Executing {
+  executor: Executor;
+  onDeadCalls: OnDeadCalls;
+}
+
+/** What runs beside the loop. */
+interface Background {
+  declarations: Declarations;
+  reruns: Reruns;
+  /** Of a node whose handlers only `DelayTesting` runs. */
+  manual: ManualRuns | undefined;
+  leaseKeeper: LeaseKeeper;
+  pruners: Pruner[];
+}
+
+/** The parts of a worker, in the order of the loop. */
+export interface WorkerParts extends Basis, Core, Fetching, Executing, Background {
+  loop: Loop;
+}
+
+/** What parts report to others that are built after them. */
+interface Reports {
+  /** Something may be claimed: an entry is due, a slot or a limit is free. */
   wake(): void;
   /** A call of that name has given its slot back. */
   slotFreed(name: NameState): void;
   /** Outcomes were written. */
   wrote(): void;
-  /** The last attempt of a delay has failed whose name has an `@OnDeadDelay`. */
+  /** The last attempt of a delay failed whose name has an `@OnDeadDelay`. */
   exhausted: CompleterPort['exhausted'];
 }
 
-type Base = ReturnType<typeof baseOf>;
-type Core = ReturnType<typeof coreOf>;
+/** @throws DelayConfigError when the application's pool is too small for its handlers */
+export function partsOf(setup: WorkerSetup): WorkerParts {
+  const basis = basisOf(setup);
+  const to: Reports = {
+    wake: () => loop.wake(),
+    slotFreed: (name) => loop.slotFreed(name),
+    wrote: () => {
+      loop.wake();
+      if (basis.testClock === undefined) background.reruns.ended();
+    },
+    exhausted: (attempt, onDead) => executing.onDeadCalls.add(attempt, onDead),
+  };
+  const core = { ...basis, ...coreOf(setup, basis, to) };
+  const fetching = fetchingOf(setup, core);
+  const executing = executingOf(setup, core);
+  const stations = { ...core, ...fetching, ...executing };
+  const loop = loopOf(setup, stations, to);
+  const background = backgroundOf(setup, { ...stations, loop });
+  return { ...stations, loop, ...background };
+}
 
-/** The database as this worker sees it, and what it holds of it. */
-export function baseOf(parts: WorkerParts) {
-  const { options, events, connections, encoding } = parts;
+function basisOf({ options, registry, events, connections, encoding }: WorkerSetup): Basis {
   const { schema, installation, nodeName, historyKept: kept } = options;
   const idle = new Idle(options.idleForMs);
   const listener = new HintListener(connections, schema, nodeName, events, idle);
-  const { processLock } = listener;
-  const store = new AttemptStore(connections, installation, kept, nodeName, processLock, encoding);
+  const lock = listener.processLock;
   const testClock = isManual(options)
     ? new TestClock(new TestClockStore(connections, installation))
     : undefined;
   return {
     idle,
     listener,
-    processLock,
-    store,
+    store: new AttemptStore(connections, installation, kept, nodeName, lock, encoding),
     nodeStore: new NodeStore(connections, installation, nodeName),
     testClock,
     clock: testClock ?? new DatabaseClock(),
     inFlight: new InFlight(),
     lost: new LostClaims(),
-    claimBatch: Math.max(options.claimBatch, parts.registry.batchMax),
+    claimBatch: Math.max(options.claimBatch, registry.batchMax),
   };
 }
 
-/**
- * Where the loop starts and ends: the timer queue, and the completer, whose outcomes go back into
- * the queue.
- *
- * @throws DelayConfigError when the application's pool is too small for its handlers
- */
-export function coreOf(parts: WorkerParts, base: Base, to: Reports) {
-  const { options, wheel, registry, events, connections, nodes, notifier } = parts;
+function coreOf(setup: WorkerSetup, parts: Basis, to: Reports): Core {
+  const { options, wheel, registry, events, nodes, notifier, connections } = setup;
   const poolMax = connections.applicationPoolMax;
   const share = handlersShareOf(poolMax, registry, options.concurrency, events);
   const names = new NameStates(registry, share, events, () => to.wake());
-  const { store, clock, testClock, inFlight, lost, claimBatch } = base;
+  const { store, clock, testClock, inFlight, lost, claimBatch } = parts;
   const throttles = new Throttles(
     wheel,
     names,
@@ -118,40 +183,36 @@ export function coreOf(parts: WorkerParts, base: Base, to: Reports) {
   const completer = new Completer(store, connections, events, aliveMs, {
     wrote: () => to.wrote(),
     waits: (wake) => queue.offerIfNear(wake),
-    freed: (claim) => reportVacancy(claim, throttles, nodes, notifier),
+    freed: (attempt) => reportVacancy(attempt, throttles, nodes, notifier),
     passed: (wake) => notifier.sendPassed(wake),
     exhausted: (attempt, onDead) => to.exhausted(attempt, onDead),
   });
-  const claims = { inFlight, completer, lost };
   const limits = { claimBatch, horizonMs: options.horizonMs };
+  const claims = { inFlight, completer, lost };
   const queue = new TimerQueue(wheel, clock, nodes, claims, names, limits, {
     due: () => {
-      base.idle.disturb();
+      parts.idle.disturb();
       to.wake();
     },
     unreadable: (id) => void completer.deadLetters.unreadable(id),
   });
-  return { names, throttles, completer, claims, queue };
+  return { names, throttles, completer, queue };
 }
 
-/** What brings wakes into the timer queue. */
-export function fetchersOf(parts: WorkerParts, base: Base, { queue, throttles }: Core) {
-  const { options, events, nodes } = parts;
-  const { store, nodeStore, clock, idle, listener, inFlight, processLock } = base;
+function fetchingOf({ options, events, nodes }: WorkerSetup, parts: Basis & Core): Fetching {
+  const { store, nodeStore, clock, idle, listener, inFlight, queue } = parts;
   const loader = new Loader(nodeStore, nodes, clock, options, queue, listener, idle, events);
-  const lock = processLock.number;
+  const lock = listener.processLock.number;
   const scanner = new Scanner(nodeStore, nodes, options.leaseMs, queue, lock, events, idle);
   const aborts = new AbortWatch(store, inFlight, events);
   const rows = new HintedRows(store, queue, options.horizonMs, events);
-  const parties = { queue, loader, rows, aborts, throttles, nodes, clock, idle, options };
-  return { loader, scanner, aborts, hints: new HintFollower(parties) };
+  const hints = new HintFollower({ ...parts, loader, rows, aborts, nodes, options });
+  return { loader, scanner, aborts, hints };
 }
 
-/** What runs handlers. */
-export function executorsOf(parts: WorkerParts, base: Base, core: Core) {
-  const { dataSource, connections, registry, wheel, events } = parts;
-  const { store, inFlight } = base;
-  const { names, completer } = core;
+function executingOf(setup: WorkerSetup, parts: Basis & Core): Executing {
+  const { dataSource, connections, registry, wheel, events } = setup;
+  const { store, inFlight, completer, names } = parts;
   const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
   // A call of `@OnDeadDelay` takes no slot; one runs at a time.
   const callsMax = names.inAll + (registry.all().some(({ onDead }) => onDead) ? 1 : 0);
@@ -160,21 +221,13 @@ export function executorsOf(parts: WorkerParts, base: Base, core: Core) {
   return { executor, onDeadCalls };
 }
 
-/** The loop itself, with what admits and claims. */
-export function loopOf(
-  parts: WorkerParts,
-  base: Base,
-  core: Core,
-  { scanner }: Pick<ReturnType<typeof fetchersOf>, 'scanner'>,
-  { executor, onDeadCalls }: ReturnType<typeof executorsOf>,
-  to: Reports,
-): Loop {
-  const { options, registry, events, connections } = parts;
-  const { store, clock, lost, claimBatch, inFlight, processLock } = base;
-  const { names, queue, completer, throttles } = core;
-  const { installation, historyKept, nodeName } = options;
+function loopOf(setup: WorkerSetup, parts: Basis & Core & Fetching & Executing, to: Reports): Loop {
+  const { options, registry, events, connections } = setup;
+  const { store, clock, lost, claimBatch, listener, queue, completer, throttles, names } = parts;
+  const { installation, historyKept: kept, nodeName } = options;
   const sizes = new ClaimSizes(claimBatch, names);
-  const limited = new LimitStore(connections, installation, historyKept, nodeName, processLock);
+  const lock = listener.processLock;
+  const limited = new LimitStore(connections, installation, kept, nodeName, lock);
   const slots = new SlotKeeper(names, claimBatch, throttles, sizes, queue, {
     freed: (name) => to.slotFreed(name),
     vacant: () => to.wake(),
@@ -191,16 +244,38 @@ export function loopOf(
     sizes,
     events,
   );
-  const missed = new MissedClaims(
-    store,
-    registry,
-    queue,
-    lost,
-    onDeadCalls,
-    completer.deadLetters,
+  const { onDeadCalls } = parts;
+  const { deadLetters } = completer;
+  const missed = new MissedClaims(store, registry, queue, lost, onDeadCalls, deadLetters, events);
+  setup.built(limited, slots);
+  return new Loop({ ...parts, slots, claimer, missed });
+}
+
+function backgroundOf(setup: WorkerSetup, parts: Omit<WorkerParts, keyof Background>): Background {
+  const { options, registry, events, connections, nodes, notifier } = setup;
+  const { store, nodeStore, idle, testClock, inFlight, completer } = parts;
+  const { installation, historyKept: kept, loadEveryMs, leaseMs } = options;
+  const declarations = new Declarations(connections, options, registry, events, idle);
+  const announcer = new Announcer(nodes, notifier, options, parts);
+  const reruns = new Reruns(
+    new RerunStore(installation, kept),
+    connections,
+    loadEveryMs,
     events,
+    idle,
+    ({ wake, nowMs }) => {
+      if (testClock !== undefined) return;
+      const written = { databaseMs: nowMs, monotonicMs: performance.now() };
+      announcer.announce(wake, written, 'confirmed');
+    },
   );
-  parts.built(limited, slots);
-  const stations = { queue, slots, claimer, missed, executor, completer };
-  return new Loop({ ...stations, names, inFlight, scanner });
+  return {
+    declarations,
+    reruns,
+    manual:
+      testClock &&
+      new ManualRuns({ ...parts, declarations, reruns, clock: testClock }, connections),
+    leaseKeeper: new LeaseKeeper(store, inFlight, completer.unwritten, leaseMs, events),
+    pruners: prunersOf(nodeStore, options.historyKeepMs, events, idle),
+  };
 }

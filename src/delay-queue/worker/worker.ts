@@ -1,25 +1,10 @@
-import type { HintListener } from '../cluster/listener.js';
-import { RerunStore } from '../store/many.store.js';
-import type { NodeStore } from '../store/node.store.js';
 import type { Idle } from '../tasks/recurring-task.js';
-import { Declarations } from './declarations.js';
 import type { InFlight } from './claims.js';
-import { Announcer, followHearing } from './hints.js';
-import { LeaseKeeper } from './lease-keeper.js';
-import type { Loop } from './loop.js';
-import { ManualRuns, type TestClock } from './manual-runs.js';
-import { type Pruner, prunersOf } from './pruner.js';
-import { Reruns } from './reruns.js';
+import { followHearing } from './hints.js';
+import type { ManualRuns } from './manual-runs.js';
+import type { Reruns } from './reruns.js';
 import type { TimerQueue } from './timer-queue.js';
-import {
-  baseOf,
-  coreOf,
-  executorsOf,
-  fetchersOf,
-  loopOf,
-  type Reports,
-  type WorkerParts,
-} from './wiring.js';
+import { partsOf, type WorkerParts, type WorkerSetup } from './wiring.js';
 
 /** How long the last outcomes may take to be written once the handlers have ended. */
 const WRITTEN_WITHIN_MS = 5_000;
@@ -33,91 +18,28 @@ export class Worker {
   readonly manual: ManualRuns | undefined;
   readonly inFlight: InFlight;
   readonly reruns: Reruns;
-  readonly #store: NodeStore;
-  readonly #listener: HintListener;
-  readonly #loop: Loop;
-  readonly #core: ReturnType<typeof coreOf>;
-  readonly #fetch: ReturnType<typeof fetchersOf>;
-  readonly #execute: ReturnType<typeof executorsOf>;
-  readonly #leaseKeeper: LeaseKeeper;
-  readonly #pruners: Pruner[];
-  readonly #declarations: Declarations;
+  readonly #parts: WorkerParts;
   #hasStarted = false;
   #claimsAnswered: Promise<void> | undefined;
   #drained: Promise<number> | undefined;
 
   /** @throws DelayConfigError when the application's pool is too small for its handlers */
-  constructor(private readonly parts: WorkerParts) {
-    const base = baseOf(parts);
-    const to: Reports = {
-      wake: () => this.#loop.wake(),
-      slotFreed: (name) => this.#loop.slotFreed(name),
-      wrote: () => {
-        this.#loop.wake();
-        if (base.testClock === undefined) this.reruns.ended();
-      },
-      exhausted: (attempt, onDead) => this.#execute.onDeadCalls.add(attempt, onDead),
-    };
-    const core = (this.#core = coreOf(parts, base, to));
-    const fetch = (this.#fetch = fetchersOf(parts, base, core));
-    const execute = (this.#execute = executorsOf(parts, base, core));
-    this.#loop = loopOf(parts, base, core, fetch, execute, to);
-    this.queue = core.queue;
-    this.idle = base.idle;
-    this.inFlight = base.inFlight;
-    this.#store = base.nodeStore;
-    this.#listener = base.listener;
-
-    const { options, registry, events, connections } = parts;
-    this.#declarations = new Declarations(connections, options, registry, events, base.idle);
-    const announcer = new Announcer(parts.nodes, parts.notifier, options, this);
-    const reruns = new RerunStore(options.installation, options.historyKept);
-    this.reruns = new Reruns(
-      reruns,
-      connections,
-      options.loadEveryMs,
-      events,
-      base.idle,
-      ({ wake, nowMs }) => {
-        if (base.testClock !== undefined) return;
-        announcer.announce(
-          wake,
-          { databaseMs: nowMs, monotonicMs: performance.now() },
-          'confirmed',
-        );
-      },
-    );
-    this.manual = base.testClock && this.#manualOf(base.testClock);
-    const { unwritten } = core.completer;
-    this.#leaseKeeper = new LeaseKeeper(
-      base.store,
-      base.inFlight,
-      unwritten,
-      options.leaseMs,
-      events,
-    );
-    this.#pruners = prunersOf(base.nodeStore, options.historyKeepMs, events, base.idle);
-    this.#subscribe(base);
-    const all = [base, core, fetch, execute].flatMap((each) => Object.values<unknown>(each));
-    parts.built(this, this.#loop, this.#declarations, ...all);
-  }
-
-  #manualOf(clock: TestClock): ManualRuns {
-    const { inFlight, reruns } = this;
-    const { queue, throttles, completer } = this.#core;
-    const loop = this.#loop;
-    const { loader } = this.#fetch;
-    const declarations = this.#declarations;
-    const parts = { queue, throttles, completer, inFlight, loop, loader, declarations, reruns };
-    return new ManualRuns({ ...parts, clock }, this.parts.connections);
+  constructor(private readonly setup: WorkerSetup) {
+    const parts = (this.#parts = partsOf(setup));
+    this.queue = parts.queue;
+    this.idle = parts.idle;
+    this.manual = parts.manual;
+    this.inFlight = parts.inFlight;
+    this.reruns = parts.reruns;
+    this.#subscribe();
+    setup.built(this, ...Object.values<unknown>({ ...parts }));
   }
 
   /** All subscriptions of a worker: hints, nodes, the clock. {@link followHearing} is the fourth. */
-  #subscribe({ listener, clock }: ReturnType<typeof baseOf>): void {
-    const { queue, throttles, completer } = this.#core;
-    const { hints, loader, scanner } = this.#fetch;
+  #subscribe(): void {
+    const { listener, clock, queue, throttles, completer, hints, loader, scanner } = this.#parts;
     listener.hints.on((hint) => hints.follow(hint));
-    this.parts.nodes.changed.on(() => {
+    this.setup.nodes.changed.on(() => {
       completer.unread.forget();
       queue.leaveToOthers();
       scanner.restart();
@@ -131,35 +53,32 @@ export class Worker {
 
   /** @returns whether LISTEN works */
   async start(): Promise<boolean> {
-    const { options, notifier } = this.parts;
-    const listens = await this.#listener.start();
-    followHearing({ ...this.parts, listener: this.#listener, loader: this.#fetch.loader });
+    const { options, notifier } = this.setup;
+    const { listener, loader, declarations, leaseKeeper, aborts, scanner, pruners } = this.#parts;
+    const listens = await listener.start();
+    followHearing({ ...this.setup, listener, loader });
     if (this.manual !== undefined) {
-      this.#fetch.loader.onlyBeat();
+      loader.onlyBeat();
       await this.manual.clock.read();
     }
     try {
-      await this.#fetch.loader.join();
+      await loader.join();
     } catch (error) {
-      await this.#listener.stop();
+      await listener.stop();
       throw error;
     }
-    await this.#declarations.start();
-    this.#fetch.loader.start();
-    this.#leaseKeeper.start();
-    this.#fetch.aborts.start();
+    await declarations.start();
+    for (const each of [loader, leaseKeeper, aborts]) each.start();
     if (this.manual === undefined && !this.isShut) {
       this.queue.open();
-      this.#fetch.scanner.start();
-      this.reruns.start();
-      for (const pruner of this.#pruners) pruner.start();
+      for (const each of [scanner, this.reruns, ...pruners]) each.start();
     }
     await notifier.nodesChanged(options.nodeName);
     this.#hasStarted = true;
     return listens;
   }
 
-  /** Whether its start is over: only then it can be drained. */
+  /** Whether its start is over, so that it can be drained. */
   get hasStarted(): boolean {
     return this.#hasStarted;
   }
@@ -169,26 +88,26 @@ export class Worker {
     return this.#claimsAnswered !== undefined;
   }
 
-  /** Looks what is this node's by now. */
+  /** Reads again which nodes there are. */
   nodesChanged(): void {
-    this.#fetch.loader.nodesChanged();
+    this.#parts.loader.nodesChanged();
   }
 
   /**
-   * From this moment on nothing is claimed, no handler is called, those that run are told to give up, and whichever
-   * fails loses no attempt.
+   * From now on nothing is claimed and no handler is called; those that run are told to give up, and
+   * a failure costs no attempt.
    */
   shut(): void {
     if (this.#claimsAnswered !== undefined) return;
     this.manual?.end();
-    this.#claimsAnswered = this.#loop.stop();
-    this.#execute.onDeadCalls.shut();
+    this.#claimsAnswered = this.#parts.loop.stop();
+    this.#parts.onDeadCalls.shut();
     this.inFlight.close();
   }
 
   /**
-   * Claims nothing more, waits for the handlers in flight, gives back the rest without spending an
-   * attempt, writes everything down, says goodbye.
+   * Waits for the handlers in flight, gives back the rest without spending an attempt, writes
+   * everything, leaves the cluster.
    *
    * @returns how many attempts were given back unfinished
    */
@@ -198,40 +117,34 @@ export class Worker {
   }
 
   async #drain(): Promise<number> {
-    await this.#declarations.stop();
-    const tasks = [
-      this.#fetch.loader,
-      this.#fetch.scanner,
-      this.#fetch.hints,
-      this.reruns,
-      ...this.#pruners,
-    ];
-    await Promise.all(tasks.map((each) => each.stop()));
-    await this.#listener.retire();
+    const { listener, completer, executor, throttles, onDeadCalls, leaseKeeper, ...tasks } =
+      this.#parts;
+    const { declarations, loader, scanner, hints, reruns, pruners, aborts } = tasks;
+    await declarations.stop();
+    await Promise.all([loader, scanner, hints, reruns, ...pruners].map((each) => each.stop()));
+    await listener.retire();
     await this.#claimsAnswered;
     this.queue.close();
-    await this.inFlight.whenIdle(this.parts.options.drainTimeoutMs);
-    await this.#execute.onDeadCalls.drain(WRITTEN_WITHIN_MS);
+    await this.inFlight.whenIdle(this.setup.options.drainTimeoutMs);
+    await onDeadCalls.drain(WRITTEN_WITHIN_MS);
     const unfinished = this.inFlight.all();
     for (const attempt of unfinished) attempt.holder.release(attempt);
     await this.inFlight.whenIdle(WRITTEN_WITHIN_MS);
-    await this.#core.completer.drain(WRITTEN_WITHIN_MS);
-    this.#core.completer.close();
-    await this.#leaseKeeper.stop();
-    await this.#fetch.aborts.stop();
-    await this.#listener.stop();
-    for (const each of [this.#execute.executor, this.#core.throttles]) each.close();
+    await completer.drain(WRITTEN_WITHIN_MS);
+    completer.close();
+    for (const each of [leaseKeeper, aborts, listener]) await each.stop();
+    for (const each of [executor, throttles]) each.close();
     await this.#leave();
     return unfinished.length;
   }
 
   async #leave(): Promise<void> {
     try {
-      await this.#store.leave();
-      await this.parts.notifier.nodesChanged();
+      await this.#parts.nodeStore.leave();
+      await this.setup.notifier.nodesChanged();
     } catch (error) {
       // The others find out when the heartbeats stay away.
-      this.parts.events.emit('taskFailed', { task: 'leave', error });
+      this.setup.events.emit('taskFailed', { task: 'leave', error });
     }
   }
 }
