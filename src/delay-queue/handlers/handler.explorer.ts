@@ -38,9 +38,8 @@ import {
   onDelayMetadata,
   repeatDelayMetadata,
 } from './decorators.js';
+import type { DelayBatchRequest, DelayRequest } from './delay-request.js';
 import {
-  type DelayBatchRequest,
-  type DelayRequest,
   type EnhancedMethod,
   type FoundMethod,
   type InstanceWrapper,

@@ -28,7 +28,7 @@ import { inLockOrder, keyText, type NewDelay } from '../store/rows/delay-rows.js
 import type { FoundRow } from '../store/sql/delays.sql.js';
 import { WheelService } from '../timer-wheel/wheel.service.js';
 import type { Engine } from '../worker/engine.js';
-import { DelayTestingError } from './time-travel.js';
+import { DelayTestingError } from './delay-run.js';
 
 /** A call about one delay that the stub received, with parsed arguments. */
 export interface StubCall {
@@ -158,7 +158,7 @@ const VERDICTS: Readonly<Record<StubCall['call'], readonly string[]>> = {
 };
 
 /** @throws the chosen error, or DelayTestingError for a verdict that this call never returns */
-export function chosenVerdict(call: StubCall['call'], answer: StubAnswer): string {
+function chosenVerdict(call: StubCall['call'], answer: StubAnswer): string {
   if (answer instanceof Error) throw answer;
   if (!VERDICTS[call].includes(answer)) {
     throw new DelayTestingError(
@@ -271,7 +271,7 @@ type Change = Exclude<StubCall['call'], 'schedule'>;
 type Answer = { verdict: string; id: string; dueAt: Date } | { verdict: 'absent' };
 
 /** Replaces the producer, without a database. Arguments are already checked. */
-export class StubProducer {
+class StubProducer {
   readonly calls: StubCall[] = [];
   readonly #rows = new StubRows();
   readonly #answers = new Map<string, StubAnswer[]>();

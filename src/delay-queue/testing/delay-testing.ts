@@ -15,7 +15,8 @@ import {
 } from '../config/options.js';
 import { resolveOptions } from '../config/resolve-options.js';
 import { isManual } from '../worker/manual-runs.js';
-import { type DelayRun, type Tested, testedOf, TimeTravel } from './time-travel.js';
+import type { DelayRun } from './delay-run.js';
+import { type Tested, testedOf, TimeTravel } from './time-travel.js';
 
 /** Default tolerance: the time a test takes between its schedule and its expectation. */
 const WITHIN_DEFAULT_MS = 10_000;

@@ -6,7 +6,7 @@ export {
   type OverridableModule,
   type PrepareOptions,
 } from './delay-testing.js';
-export type { DelayRun, RunOutcome } from './time-travel.js';
-export { DelayTestingError } from './time-travel.js';
+export type { DelayRun, RunOutcome } from './delay-run.js';
+export { DelayTestingError } from './delay-run.js';
 export { DelayStub, type DelayStubOptions, provideDelayStub } from './delay-stub.js';
 export type { StubAnswer, StubCall, StubScheduled } from './delay-stub.js';
