@@ -72,7 +72,7 @@ function plant({ name, row, paused, limit, limited }: Case & { name: string }): 
   const statements = [
     `WITH one AS (${insert(one('asked'))} RETURNING id) SELECT FROM one`,
     `UPDATE delay_queue.delay SET ${ROWS[row]} WHERE name = '${name}'`,
-    `INSERT INTO delay_queue.quota (name, group_id, tokens, filled_at, full_since, full_until, full_places)
+    `INSERT INTO delay_queue.quota (name, group_id, tokens, filled_at, full_since, full_until, full_slots)
      VALUES ('${name}', '${limited}', 0, now(), now(), ${fullUntil}, ${places})`,
     // One that counts no more: its claim is over.
     `INSERT INTO delay_queue.permit (name, group_id, id, epoch) SELECT name, 'g', id, 99 FROM delay_queue.delay
@@ -141,7 +141,7 @@ it('each limit is looked up once, and reads its own attempts, however many group
      UPDATE delay_queue.delay SET leased_until = now() + interval '1 hour', leased_by = 'here' WHERE id <= ${MANY};
      INSERT INTO delay_queue.permit (name, group_id, id, epoch) SELECT name, group_id, id, epoch
      FROM delay_queue.delay WHERE leased_by IS NOT NULL;
-     INSERT INTO delay_queue.quota (name, group_id, tokens, filled_at, full_since, full_places)
+     INSERT INTO delay_queue.quota (name, group_id, tokens, filled_at, full_since, full_slots)
      SELECT 'test.crowd', g, 1, now(), now(), CASE WHEN g = '' THEN ${MANY} ELSE 1 END
      FROM (SELECT '' UNION ALL SELECT 'g' || n FROM generate_series(1, ${MANY}) n) AS q(g);
      INSERT INTO delay_queue.node (id, names, present, started_at, seen_at)

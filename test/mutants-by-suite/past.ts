@@ -68,15 +68,15 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/sql/stats.sql.ts',
-        'OR q.full_places <=\n',
-        'OR q.full_places IS NOT NULL OR 1 =\n',
+        'OR q.full_slots <=\n',
+        'OR q.full_slots IS NOT NULL OR 1 =\n',
       ),
     ],
     tests: ['integration/what-holds'],
   },
   'one-place-is-all': {
     about: 'takes a limit for full as long as any of its attempts runs',
-    patches: [patch('store/sql/stats.sql.ts', 'q.full_places <=\n', '1 <=\n')],
+    patches: [patch('store/sql/stats.sql.ts', 'q.full_slots <=\n', '1 <=\n')],
     tests: ['integration/what-holds'],
   },
   'rate-hides-places': {

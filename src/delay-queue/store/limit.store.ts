@@ -37,13 +37,13 @@ export interface LimitLeft {
   /** '' is the whole name. */
   group: string;
   /** How many more attempts may begin now. */
-  places: number;
+  slots: number;
   /** Milliseconds until half of the rate's burst has refilled; 0 while a token is left. */
   waitMs: number;
 }
 
 type LimitedAnswer = ClaimAnswer & { left: string };
-type LeftTuple = [name: string, group: string, places: number, waitMs: number];
+type LeftTuple = [name: string, group: string, slots: number, waitMs: number];
 
 /** Claims delays whose names have limits across all nodes. */
 export class LimitStore {
@@ -90,7 +90,7 @@ export class LimitStore {
     const tuples = JSON.parse(answers[0]?.left ?? '[]') as LeftTuple[];
     return {
       rows: answers.filter(({ id }) => id !== null).map(claimedOf),
-      left: tuples.map(([name, group, places, waitMs]) => ({ name, group, places, waitMs })),
+      left: tuples.map(([name, group, slots, waitMs]) => ({ name, group, slots, waitMs })),
     };
   }
 }

@@ -291,6 +291,4 @@ export class Claimer {
 const idsOf = (entries: readonly Entry[]): number[] => entries.map(({ id }) => id);
 
 const fullOf = (left: readonly LimitLeft[]): ReadonlySet<string> =>
-  new Set(
-    left.filter(({ places }) => places <= 0).map(({ name, group }) => groupText(name, group)),
-  );
+  new Set(left.filter(({ slots }) => slots <= 0).map(({ name, group }) => groupText(name, group)));

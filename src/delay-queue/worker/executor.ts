@@ -190,8 +190,8 @@ const COMPLETED: Outcome = { kind: 'completed' };
 
 /**
  * Calls the handler.
- * @returns what came of it; a promise only where the handler returned one, or payloads have to be read, for each costs
- * a turn
+ * @returns the outcome; a promise, which costs a turn, only if the handler returned one or payloads
+ * have to be read
  */
 function invoke(call: Call): Outcome | Promise<Outcome> {
   call.called = true;
@@ -234,29 +234,29 @@ function handled(
 }
 
 /**
- * What a handler does to its async context (`enterWith`), or what surrounds it, ends with it: the next one begins in the
- * same turn.
+ * What a handler or its middleware does to the async context (`enterWith`) ends with the call: the
+ * next one begins in the same turn.
  */
 const inOwnContext = <Result>(handle: () => Result): Result =>
   new AsyncResource('DelayCall', { requireManualDestroy: true }).runInAsyncScope(handle);
 
-/** A handler that was aborted, and heeds its signal, has ended by then: that need not be told. */
+/** An aborted handler that heeds its signal ends within this time, and is not reported. */
 const QUIET_MS = 1_000;
 
-/** What could not begin waits no longer than this, once that is written. */
+/** A delay that could not begin waits at most this long, once that is written. */
 const GIVEN_BACK_MS_MAX = 500;
 
-/** What has begun and may go on after its call is decided. */
+/** What began with a call, and may outlast its decision. */
 interface Running {
   outcome: Promise<Outcome>;
   timeout: Deadline | undefined;
   transaction?: FencedTransaction;
 }
 
-/** Runs calls: calls the handler, decides what came of it, reports that, and gives the place away. */
+/** Runs calls: invokes the handler, decides the outcome, reports it, and releases the slot. */
 export class Executor {
   readonly #deadlines: Deadlines;
-  /** Of calls that gave their places away: the others' deadlines find room whatever these do. */
+  /** Of calls that released their slots, so that they take no room from the deadlines above. */
   readonly #quiet: Deadlines;
   readonly #beginCoolDown: BeginCoolDown;
 
@@ -274,14 +274,14 @@ export class Executor {
     this.#beginCoolDown = new BeginCoolDown(events);
   }
 
-  /** A handler that returns no promise is decided, and its place given away, before this returns. */
+  /** If the handler returns no promise, the outcome is decided and the slot free on return. */
   run(call: Call): void {
     for (const attempt of call.attempts) this.inFlight.add(attempt);
     if (call.handler.transactional) this.#inTransaction(call);
     else this.#plainly(call);
   }
 
-  /** Reports what became of a call, and gives its place away. */
+  /** Reports the outcome of a call, and releases its slot. */
   end(call: Call, outcome: Outcome, atOnce = false): void {
     call.end(outcome, this.#report);
     call.slot.release(atOnce);
@@ -348,13 +348,13 @@ export class Executor {
   /** While one waits for its connection, and for a while after, another would do no better. */
   #unbegun(call: Call, { outcome }: Running, error: unknown): void {
     const restMs = this.#beginCoolDown.failed(error, performance.now());
-    // That rests alone keeps this node from claiming it at once. It is written when the database is back, and others may do better.
+    // The cool-down keeps this node from claiming it at once. Another node may do better.
     const waitMs = Math.min(restMs, GIVEN_BACK_MS_MAX);
     call.end({ kind: 'unbegun', error, waitMs }, this.#report);
     void outcome.finally(() => this.#rest(call, restMs));
   }
 
-  /** Keeps the place of a call that could not begin, for that long or until something else works again. */
+  /** Keeps the slot of a call that could not begin, for `ms` or until another task works again. */
   #rest({ slot }: Call, ms: number): void {
     let isKept = true;
     const release = (): void => {
@@ -375,7 +375,7 @@ export class Executor {
     this.inFlight.delete(attempt);
   };
 
-  /** The handler goes on although its result is dropped: counted, so that it cannot pile up unseen. */
+  /** The handler still runs although its result is dropped: counted, so it cannot pile up unseen. */
   #overrun({ name, event }: Attempt, outcome: Promise<Outcome>, quietMs: number): void {
     const overrunning = this.names.overrun(name);
     const tell = (): void => void this.events.emit('overrunning', { ...event, overrunning });

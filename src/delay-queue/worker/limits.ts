@@ -71,10 +71,10 @@ export class Throttles {
   /** Takes over what a claim reported of the limits that it met. */
   learn(left: readonly LimitLeft[]): void {
     const nowMs = this.nowMs();
-    for (const { name, group, places, waitMs } of left) {
+    for (const { name, group, slots, waitMs } of left) {
       const of = this.names.find(name);
       if (of === undefined) continue;
-      if (places > 0) this.#end(of.throttles.get(group));
+      if (slots > 0) this.#end(of.throttles.get(group));
       else if (waitMs > 0) this.#begin({ of, group, untilMs: nowMs + waitMs, isFull: false });
       else if (
         !this.#freed.has(groupText(name, group)) &&

@@ -37,8 +37,8 @@ import { Scanner } from './scanner.js';
 import { TimerQueue } from './timer-queue.js';
 
 /**
- * Called with the parts of a node when they are built, before they work. Does nothing, except in tests, which watch
- * and replace methods of these objects (`test/support/parts.ts`).
+ * Receives the parts of a node when they are built, before they work. Only tests provide one, to
+ * watch and replace methods of these objects (`test/support/parts.ts`).
  */
 export type Built = (...parts: unknown[]) => void;
 export const BUILT = Symbol('delay-queue built');

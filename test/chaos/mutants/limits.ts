@@ -61,7 +61,7 @@ export const LIMITS = {
       patch(
         'worker/limits.ts',
         'else if (waitMs > 0) this.#begin({ of, group, untilMs: nowMs + waitMs, isFull: false });',
-        'else if (places <= 0) of.throttles.set(group, { of, group, untilMs: Infinity, isFull: false });',
+        'else if (slots <= 0) of.throttles.set(group, { of, group, untilMs: Infinity, isFull: false });',
       ),
     ],
     seconds: 8,

@@ -31,7 +31,7 @@ let sizes: ClaimSizes;
 let claimer: Claimer;
 /** What a claim under limits was asked, and says of them. */
 let rules: unknown[][];
-let left: { name: string; group: string; places: number; waitMs: number }[];
+let left: { name: string; group: string; slots: number; waitMs: number }[];
 let blocks: string[];
 /** Those that were looked at because they may be unreadable. */
 let looked: number[][];
@@ -214,8 +214,8 @@ const attemptOf = (of: ClaimedRow, agoMs = 0) => claimer.attempt(of, performance
 describe('a claim of names with limits', () => {
   it('says their rules, and what has no place left', async () => {
     left = [
-      { name: 'limited', group: 'g', places: 0, waitMs: 0 },
-      { name: 'limited', group: 'h', places: 1, waitMs: 0 },
+      { name: 'limited', group: 'g', slots: 0, waitMs: 0 },
+      { name: 'limited', group: 'h', slots: 1, waitMs: 0 },
     ];
     const claimed = await claim(entry(1, 'limited'), entry(2, 'limited'), entry(3, 'limited2'));
     expect(rules).toEqual([

@@ -73,7 +73,7 @@ class Way {
   /** A claim says that the rate of the group is used up. */
   #spend(group: string): void {
     this.#throttles.ask();
-    this.#throttles.learn([{ name: NAME, group, places: 0, waitMs: 3_600_000 }]);
+    this.#throttles.learn([{ name: NAME, group, slots: 0, waitMs: 3_600_000 }]);
     this.#throttles.answered();
   }
 }

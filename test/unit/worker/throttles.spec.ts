@@ -7,7 +7,7 @@ import { nameStates } from '../../support/name-states.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 
 const NAME = 'test.limited';
-const FULL: LimitLeft = { name: NAME, group: 'g', places: 0, waitMs: 0 };
+const FULL: LimitLeft = { name: NAME, group: 'g', slots: 0, waitMs: 0 };
 
 let names: NameStates;
 let blocks: Throttles;
@@ -94,7 +94,7 @@ it('tells of each limit that is over, when its time has come, or an attempt, or 
   expect(ended).toEqual(['by time']);
   expect(throttledBy('by time')).toBeUndefined();
   expect(throttledBy('again')).toBe('group');
-  learn({ ...FULL, group: 'by a claim', places: 1 });
+  learn({ ...FULL, group: 'by a claim', slots: 1 });
   blocks.freed(NAME, 'by an attempt');
   expect(ended).toEqual(['by time', 'by a claim', 'by an attempt']);
 });

@@ -178,22 +178,22 @@ running AS MATERIALIZED (${ofEachLimit(
   'runs AND id <> ALL (ARRAY(SELECT s.id FROM seen s WHERE s.orphaned))',
 )}),
 room AS MATERIALIZED (
-  SELECT m.*, LEAST(m.free, CASE WHEN m.burst > 0::float8 THEN pg_catalog.floor(m.tokens) END)::int AS places
+  SELECT m.*, LEAST(m.free, CASE WHEN m.burst > 0::float8 THEN pg_catalog.floor(m.tokens) END)::int AS slots
   FROM (SELECT m.*, CASE WHEN m.concurrency > 0 THEN m.concurrency - COALESCE(r.many, 0) END AS free
         FROM met m LEFT JOIN running r USING (name, group_id)) m
 ),
 in_group AS (
-  SELECT s.*, pg_catalog.row_number() OVER (PARTITION BY s.name, s.group_id ORDER BY s.ord) AS place FROM seen s
+  SELECT s.*, pg_catalog.row_number() OVER (PARTITION BY s.name, s.group_id ORDER BY s.ord) AS rank FROM seen s
 ),
 fits_group AS (
   SELECT g.id, g.epoch, g.lease_ms, g.max_attempts, g.fenced, g.name,
-         pg_catalog.row_number() OVER (PARTITION BY g.name ORDER BY g.ord) AS place
+         pg_catalog.row_number() OVER (PARTITION BY g.name ORDER BY g.ord) AS rank
   FROM in_group g LEFT JOIN room r ON r.name = g.name AND r.group_id = g.group_id AND r.group_id <> ''
-  WHERE g.place <= COALESCE(r.places, g.place)
+  WHERE g.rank <= COALESCE(r.slots, g.rank)
 ),
 fits AS MATERIALIZED (
   SELECT f.* FROM fits_group f LEFT JOIN room r ON r.name = f.name AND r.group_id = ''
-  WHERE f.place <= COALESCE(r.places, f.place)
+  WHERE f.rank <= COALESCE(r.slots, f.rank)
 ),
 locked AS MATERIALIZED (
   SELECT d.ctid, f.lease_ms, f.fenced, COALESCE(d.max_attempts, f.max_attempts) AS max_attempts
@@ -228,15 +228,15 @@ used AS MATERIALIZED (
 spent AS (
   UPDATE ${tables.quota} q
   SET tokens = CASE WHEN u.burst > 0::float8 THEN u.left_of ELSE q.tokens END, filled_at = clock.now,
-      full_since = CASE WHEN u.places <= u.many THEN COALESCE(q.full_since, clock.now) END,
+      full_since = CASE WHEN u.slots <= u.many THEN COALESCE(q.full_since, clock.now) END,
       full_until = CASE WHEN u.wait_ms > 0::float8 THEN ${plusMs('clock.now', 'u.wait_ms')} END,
-      full_places = CASE WHEN u.free <= u.many THEN u.concurrency END
+      full_slots = CASE WHEN u.free <= u.many THEN u.concurrency END
   FROM used u, clock
   WHERE q.ctid = u.at
 )
 SELECT ${claimedAnswer('c')}, l.left
 FROM (
-  SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_array(u.name, u.group_id, u.places - u.many, u.wait_ms)), '[]')::text AS left
+  SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_array(u.name, u.group_id, u.slots - u.many, u.wait_ms)), '[]')::text AS left
   FROM used u
 ) l LEFT JOIN claimed c ON true`;
 

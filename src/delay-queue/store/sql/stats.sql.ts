@@ -17,7 +17,7 @@ const runningUnder = ({ delay, permit }: Tables, those = 'true'): string => `(
  * refilled since, or as many attempts still run as that claim counted slots. Two counts, because
  * one for both would read the permits of the whole name for each of its groups.
  */
-const isFull = (tables: Tables): string => `(q.full_until > clock.now OR q.full_places <=
+const isFull = (tables: Tables): string => `(q.full_until > clock.now OR q.full_slots <=
     CASE WHEN q.group_id = '' THEN ${runningUnder(tables)}
          ELSE ${runningUnder(tables, 'p.group_id = q.group_id')} END)`;
 

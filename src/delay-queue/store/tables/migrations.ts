@@ -327,12 +327,12 @@ function createStatements({
      )`,
     // A claim under a limit locks its row; `tokens` is what it left of the rate. '' is the whole
     // name. full_since: since then no claim has left a slot, because the rate is used up until
-    // full_until, or full_places attempts run.
+    // full_until, or full_slots attempts run.
     `CREATE TABLE IF NOT EXISTS ${quota} (
        filled_at timestamptz NOT NULL,
        full_since timestamptz,
        full_until timestamptz,
-       full_places integer,
+       full_slots integer,
        tokens    float8 NOT NULL,
        name      text COLLATE "C" NOT NULL,
        group_id  text COLLATE "C" NOT NULL,
