@@ -166,7 +166,7 @@ export class ManualRuns {
     return heldMs;
   }
 
-  /** Lane what was requested while its key ran into the delay of that key. */
+  /** Moves what was requested while its key ran into the delay of that key. */
   async placeReruns(): Promise<void> {
     await this.parts.reruns.pass();
   }

@@ -10,7 +10,7 @@ const PAGE_MAX = 1_000;
 const PENDING_EVERY_MS = 1_000;
 
 /**
- * Lane reruns that were kept for running keys into delays, once those runs have ended. Any node
+ * Moves reruns that were kept for running keys into delays, once those runs have ended. Any node
  * does this: the one that ran the key, or kept the rerun, may be gone.
  */
 export class Reruns {
