@@ -153,7 +153,7 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     expect(await look()).toMatchObject([paused, { ...report, ...held, limited: '1' }]);
 
     await sql(`DELETE FROM delay_queue.pause; UPDATE delay_queue.quota SET full_until = now();
-      INSERT INTO delay_queue.quota (filled_at, full_since, full_places, tokens, name, group_id)
+      INSERT INTO delay_queue.quota (filled_at, full_since, full_slots, tokens, name, group_id)
       VALUES (now(), now(), 1, 0, 'order.close', '');
       INSERT INTO delay_queue.permit (id, epoch, name, group_id)
       SELECT id, epoch, name, '' FROM delay_queue.delay WHERE key = 'running'`);
@@ -161,7 +161,7 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
       { ...report, limited: '0', late: '1' },
       { ...held, name: 'order.close', overdue: '2', paused: '0', limited: '2' },
     ]);
-    await sql('UPDATE delay_queue.quota SET full_places = 2');
+    await sql('UPDATE delay_queue.quota SET full_slots = 2');
     expect((await look()).map(({ late }) => late)).toEqual(['2', '1']);
   });
 
