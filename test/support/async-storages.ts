@@ -14,8 +14,9 @@ asyncHooks.AsyncLocalStorage = class<Store> extends AsyncLocalStorage<Store> {
 };
 
 /**
- * After a file of tests, whose modules no other one uses. A storage that once ran stays enabled: Node 20 goes through all
- * of them for each promise, and each file that loads Nest and the library anew adds two to its worker.
+ * For the end of a file of tests, whose modules no other file uses. A storage that once ran stays
+ * enabled: Node 20 goes through all of them for each promise, and each file that loads Nest and the
+ * library anew adds two to its worker.
  */
 export function disableStorages(): void {
   for (const storage of made) storage.disable();

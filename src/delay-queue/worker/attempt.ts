@@ -16,7 +16,7 @@ import type { Recurring } from '../store/rows/answers.js';
 import type { ClaimedRow, Retry } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 
-/** Runs attempts, and is told what happens to their claims. */
+/** Runs attempts, and is notified when something happens to their claims. */
 export interface Holder {
   /** Another claim has replaced this one. */
   lose(attempt: Attempt): void;

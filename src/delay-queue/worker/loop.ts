@@ -61,8 +61,8 @@ export class Loop {
   });
   readonly #late = new Trigger(() => this.#giveBackLate());
   #isWatching = false;
-  /** Tests change it. */
-  waitsMaxMs = WAITS_MAX_MS;
+  /** A prefetched call that waits longer than this is given back. */
+  readonly waitsMaxMs = WAITS_MAX_MS;
 
   constructor(private readonly parts: LoopParts) {}
 

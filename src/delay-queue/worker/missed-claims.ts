@@ -9,7 +9,7 @@ import type { Entry } from './fair-queue.js';
 import type { OnDeadCalls } from './on-dead-calls.js';
 import type { TimerQueue } from './timer-queue.js';
 
-/** Pauses before a locked row is looked at again: doubled from the first to the last. */
+/** Pauses before the next look at a locked row: doubled from the first to the last. */
 const LOCKED: Growth = { firstMs: 4, factor: 2, lastMs: 2_000, jitter: 0.5 };
 
 /** What became of the rows that a claim asked for and did not get. */
@@ -66,8 +66,8 @@ export class MissedClaims {
 
   #moved(entry: Entry, row: LookedRow, wakeMs: number): void {
     this.queue.forget(entry);
-    // A row that others run now is the sweep's to find again, should they fail to finish it; one that
-    // no node runs has a claim of this node's that was committed without an answer.
+    // Another node may run the row now; if it fails to finish, the scan finds the row again. Offered
+    // here: a row that waits, and one that a lost claim of this node holds.
     if (row.leased_by === null || this.lostClaims.has(row.id, row.epoch)) {
       const { id, epoch, name, group, failed } = row;
       this.queue.offer({ id, epoch, name, group, wakeMs, stalled: false, failed }, 'confirmed');
