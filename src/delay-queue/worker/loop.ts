@@ -62,7 +62,7 @@ export class Loop {
   readonly #late = new Trigger(() => this.#giveBackLate());
   #isWatching = false;
   /** A prefetched call that waits longer than this is given back. */
-  readonly waitsMaxMs = WAITS_MAX_MS;
+  readonly waitsMaxMs: number = WAITS_MAX_MS;
 
   constructor(private readonly parts: LoopParts) {}
 
