@@ -153,7 +153,12 @@ describe('admission, of any state', () => {
 
   it('never gives less when there is more capacity', () => {
     const more: ((drawn: Drawn) => Drawn)[] = [
-      (drawn) => ({ ...drawn, concurrency: drawn.concurrency + 1 }),
+      // `stateOf` bounds what runs by the concurrency, and no more is to run than before.
+      (drawn) => ({
+        ...drawn,
+        concurrency: drawn.concurrency + 1,
+        running: Math.min(drawn.running, drawn.concurrency),
+      }),
       (drawn) => ({ ...drawn, running: Math.max(0, drawn.running - 1) }),
       (drawn) => ({ ...drawn, overrunning: 0 }),
       (drawn) => ({ ...drawn, prefetched: Math.max(0, drawn.prefetched - 1) }),
