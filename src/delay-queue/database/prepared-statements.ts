@@ -42,7 +42,7 @@ export class PreparedStatements {
       return (await client.query<Row & object>(sql, parameters)).rows;
     }
     const prepared = { name: this.#nameOf(sql), text: sql, values: parameters };
-    const { rows } = await this.#sent(client.query<Row & object>(prepared));
+    const { rows } = await client.query<Row & object>(prepared).catch(this.#failed);
     this.#statementsOf(client).add(sql);
     return rows;
   }
@@ -51,19 +51,18 @@ export class PreparedStatements {
    * Runs the statement behind `first`, such as START TRANSACTION, which has no parameters. They
    * share one round trip if the session has run the statement by name.
    */
-  async runBehind<Row>(
+  runBehind<Row>(
     client: ClientBase,
     first: string,
     sql: string,
     parameters: unknown[],
   ): Promise<SharedTrip<Row>> {
     const execution = this.#executionOf(client, sql, parameters);
-    if (execution === undefined) {
-      const other = await client.query(first);
-      return { other, rows: await this.run<Row>(client, sql, parameters) };
-    }
-    const [other, { rows }] = await this.#together<Row>(client, first, execution);
-    return { other, rows };
+    if (execution === undefined) return this.#oneByOne(client, first, sql, parameters);
+    return this.#together<Row, SharedTrip<Row>>(client, first, execution, ([other, { rows }]) => ({
+      other,
+      rows,
+    }));
   }
 
   /**
@@ -85,24 +84,38 @@ export class PreparedStatements {
       return { rows, other: await client.query(last) };
     }
     sending();
-    const [{ rows }, other] = await this.#together<Row>(client, execution, last);
-    return { rows, other };
+    return this.#together<Row, SharedTrip<Row>>(client, execution, last, ([{ rows }, other]) => ({
+      rows,
+      other,
+    }));
+  }
+
+  async #oneByOne<Row>(
+    client: ClientBase,
+    first: string,
+    sql: string,
+    parameters: unknown[],
+  ): Promise<SharedTrip<Row>> {
+    const other = await client.query(first);
+    return { other, rows: await this.run<Row>(client, sql, parameters) };
   }
 
   /** A text of two statements has two answers and no parameters: EXECUTE gets them as literals. */
-  #together<Row>(
+  #together<Row, Trip>(
     client: ClientBase,
-    ...texts: [string, string]
-  ): Promise<[Answer<Row>, Answer<Row>]> {
-    const answers: Promise<unknown> = client.query(texts.join('; '));
-    return this.#sent(answers as Promise<[Answer<Row>, Answer<Row>]>);
+    first: string,
+    second: string,
+    tripOf: (answers: [Answer<Row>, Answer<Row>]) => Trip,
+  ): Promise<Trip> {
+    const answers: Promise<unknown> = client.query(`${first}; ${second}`);
+    return (answers as Promise<[Answer<Row>, Answer<Row>]>).then(tripOf, this.#failed);
   }
 
   #executionOf(client: ClientBase, sql: string, parameters: unknown[]): string | undefined {
     if (!this.#areTaken(client) || !this.#statementsOf(client).has(sql)) return undefined;
     if (!parameters.every((parameter) => typeof parameter === 'string')) return undefined;
     const literals = parameters.map((parameter) => client.escapeLiteral(parameter));
-    return `EXECUTE ${client.escapeIdentifier(this.#nameOf(sql))} (${literals.join(', ')})`;
+    return `EXECUTE "${this.#nameOf(sql)}" (${literals.join(', ')})`;
   }
 
   #statementsOf(client: ClientBase): Set<string> {
@@ -111,15 +124,11 @@ export class PreparedStatements {
     return statements;
   }
 
-  async #sent<Answers>(answer: Promise<Answers>): Promise<Answers> {
-    try {
-      return await answer;
-    } catch (error) {
-      // Other code sends DISCARD ALL or DEALLOCATE on sessions that it shares with us.
-      if (isStatementGone(error)) this.#isOn = false;
-      throw error;
-    }
-  }
+  readonly #failed = (error: unknown): never => {
+    // Other code sends DISCARD ALL or DEALLOCATE on sessions that it shares with us.
+    if (isStatementGone(error)) this.#isOn = false;
+    throw error;
+  };
 
   #areTaken(client: ClientBase): boolean {
     return this.#isOn && (this.settings === undefined || this.#sessions.has(client));

@@ -174,7 +174,7 @@ export class AttemptStore {
     const ids = items.map((item) => item.id);
     const [one, ...others] = items;
     if (fenced !== undefined && one !== undefined && others.length === 0 && one.movedOn !== true) {
-      return (await this.#completeOne(one, fenced)) ? ids : [];
+      return this.#completeOne(one, fenced);
     }
     const rows = await (fenced ?? this.runner).query<IdAnswer>(
       this.#sql.complete,
@@ -195,19 +195,19 @@ export class AttemptStore {
     return items.map(({ id }) => id).filter((id) => !missing.has(id));
   }
 
-  async #completeOne({ id, epoch, latenessMs }: Completion, fenced: Runner): Promise<boolean> {
+  #completeOne({ id, epoch, latenessMs }: Completion, fenced: Runner): Promise<number[]> {
     const line = this.kept === 'nothing' ? [] : [String(latenessMs)];
     const how: Parameters<Runner['query']> = [
       this.#sql.completeOne,
       [String(id), String(epoch), ...line],
     ];
-    try {
-      await (fenced.queryLast?.(...how) ?? fenced.query(...how));
-      return true;
-    } catch (error) {
-      if (isClaimLost(error)) return false;
-      throw error;
-    }
+    return (fenced.queryLast?.(...how) ?? fenced.query(...how)).then(
+      () => [id],
+      (error: unknown) => {
+        if (isClaimLost(error)) return [];
+        throw error;
+      },
+    );
   }
 
   #completing(items: readonly Completion[]): unknown[] {
@@ -298,17 +298,17 @@ export class AttemptStore {
   }
 
   /** Locks the rows in their attempts' transaction; `ids` lists the claims that still hold. */
-  async fence(runner: Runner, claims: readonly Fence[], idleMs: number): Promise<FenceRow> {
+  fence(runner: Runner, claims: readonly Fence[], idleMs: number): Promise<FenceRow> {
     const timeout = String(Math.max(1, Math.floor(idleMs)));
     const [one, ...others] = claims;
-    const [row] =
+    const answer =
       one !== undefined && others.length === 0
-        ? await runner.query<FenceAnswer>(this.#sql.fenceOne, [
+        ? runner.query<FenceAnswer>(this.#sql.fenceOne, [
             String(one.id),
             String(one.epoch),
             timeout,
           ])
-        : await runner.query<FenceAnswer>(this.#sql.fence, [...fencesOf(claims), timeout]);
-    return fencedOf(given(row));
+        : runner.query<FenceAnswer>(this.#sql.fence, [...fencesOf(claims), timeout]);
+    return answer.then(([row]) => fencedOf(given(row)));
   }
 }

@@ -73,6 +73,14 @@ export class TransactionEnds implements EntitySubscriberInterface {
     if (this.#holders.size > 0) this.#subscribe();
   }
 
+  /** Whether TypeORM must report the end of the runner's transaction: to us, or to others. */
+  isAsked(runner: QueryRunner): boolean {
+    const { subscribers } = this.dataSource;
+    return (
+      this.#pending.has(runner) || subscribers.some((each) => !(each instanceof TransactionEnds))
+    );
+  }
+
   /** @returns false when there is no such transaction; the piece is dropped then */
   leave(runner: QueryRunner, piece: Omit<Piece, 'depth'>): boolean {
     const isOpen = SessionWatch.of(runner)?.isOpen ?? runner.isTransactionActive;

@@ -73,7 +73,6 @@ export class TransactionGuard {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#handlers.seal();
-    this.#hideRelease();
   }
 
   /**
@@ -87,13 +86,19 @@ export class TransactionGuard {
     const whole = this.#unlessBroken();
     const objection = this.#unlessBusy() ?? whole;
     this.seal();
-    const isUsable = (await this.#handlers.quiet()) && whole === undefined;
-    return { objection, isUsable };
+    const isQuiet = this.#handlers.isBusy ? await this.#handlers.quiet() : true;
+    return { objection, isUsable: isQuiet && whole === undefined };
   }
 
+  /**
+   * Leaves the runner unreleased in TypeORM's eyes, which would refuse later calls with an error of
+   * its own: the guard refuses them all.
+   */
   async release(): Promise<void> {
     this.seal();
-    await this.byEngine(() => this.#release());
+    const released = this.#release();
+    Object.assign(this.runner, { isReleased: false });
+    await released;
   }
 
   get #isEngine(): boolean {
@@ -129,11 +134,14 @@ export class TransactionGuard {
     const query = runner.query.bind(runner) as (...all: unknown[]) => Promise<unknown>;
     const stream = runner.stream.bind(runner);
     // Made once: each `resolve` of a Proxy asks it whether it is a promise.
-    const ofEngine = Promise.resolve(clientSending(this.client, COMMIT, () => this.#sendCommit()));
+    let ofEngine: Promise<PoolClient> | undefined;
     const ofHandler = Promise.resolve(this.#handlers.facade);
     const own = {
       connect: () => {
-        if (this.#isEngine) return ofEngine;
+        if (this.#isEngine) {
+          const sendCommit = (): Promise<QueryResult> => this.#sendCommit();
+          return (ofEngine ??= Promise.resolve(clientSending(this.client, COMMIT, sendCommit)));
+        }
         return this.#isOver ? Promise.reject(new DelayTransactionOverError()) : ofHandler;
       },
       query: (...all: unknown[]) => this.#of(() => query(...all)),
@@ -167,20 +175,6 @@ export class TransactionGuard {
     const { runner } = this;
     this.#release = runner.release.bind(runner);
     runner.release = () => this.#ofHandler(() => Promise.reject(notTheHandlers()));
-  }
-
-  /**
-   * Without this, TypeORM would refuse later calls first, with its own errors. Done only now: a
-   * runner with such a property is slower to use.
-   */
-  #hideRelease(): void {
-    let { isReleased } = this.runner;
-    Object.defineProperty(this.runner, 'isReleased', {
-      get: () => this.#isEngine && isReleased,
-      set: (isNow: boolean) => {
-        isReleased = isNow;
-      },
-    });
   }
 
   #of<Result>(work: () => Promise<Result>): Promise<Result> {

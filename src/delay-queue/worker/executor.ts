@@ -220,9 +220,10 @@ function handled(
     const { handler } = call;
     const handle = (): unknown => adopted(handler.invoke(work, ctx));
     const isBare = handler.around.length === 0;
-    const result = inOwnContext(() =>
-      runAs(call, isBare ? handle : () => runMiddleware(call, work, handle)),
-    );
+    const run = (): unknown =>
+      runAs(call, isBare ? handle : () => runMiddleware(call, work, handle));
+    // A transaction begins in the context of its start, and the next call begins there, too.
+    const result = handler.transactional ? run() : inOwnContext(run);
     if (!(result instanceof Promise)) return COMPLETED;
     return result.then(
       () => COMPLETED,

@@ -50,8 +50,9 @@ class Removal {
    * @throws DelayLeaseLostError when a row no longer belonged to this call
    */
   async run(runner: Runner): Promise<void> {
-    const moved = await this.#goOn(runner);
-    const left = new Set([...moved, ...(await this.#complete(runner))]);
+    const moved = this.#recurring.length === 0 ? [] : await this.#goOn(runner);
+    const removed = this.#once.length === 0 ? [] : await this.#complete(runner);
+    const left = new Set([...moved, ...removed]);
     for (const attempt of [...this.#once, ...this.#recurring]) {
       // The row was still there: the handler's reschedule was rolled back to a savepoint.
       if (left.has(attempt.id)) attempt.movedOn = false;
@@ -59,18 +60,16 @@ class Removal {
     }
   }
 
-  async #complete(runner: Runner): Promise<number[]> {
-    if (this.#once.length === 0) return [];
+  #complete(runner: Runner): Promise<number[]> {
     const { onDead } = this.call;
-    if (onDead !== null) return await onDead.deadLetter(this.#once, this.store, runner);
+    if (onDead !== null) return onDead.deadLetter(this.#once, this.store, runner);
     // Without COMMIT when there are recurring rows: these are checked after this statement.
     const beside: Runner = { query: (sql, parameters) => runner.query(sql, parameters) };
-    return await this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);
+    return this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);
   }
 
   /** @throws when the next instant is unknown: the attempt has failed then */
   async #goOn(runner: Runner): Promise<number[]> {
-    if (this.#recurring.length === 0) return [];
     const items = this.#recurring.map((attempt) => {
       const item = recurringOf(attempt, attempt.onDead?.ends ?? COMPLETED);
       if (item === undefined) throw new Error(UNREADABLE);
@@ -213,7 +212,7 @@ export class FencedTransaction {
 
   async #commit(): Promise<Outcome> {
     try {
-      await this.#session.commitBy(() => this.#runner.commitTransaction());
+      await this.#session.commitBy(this.#removeAndCommit);
       return { kind: 'completed' };
     } catch (error) {
       // The server reported the rollback: no need to find out whether it was committed.

@@ -46,8 +46,9 @@ export const BATCHES = {
         REMOVAL,
         REMOVES,
         `const half = this.#once.slice(0, Math.ceil(this.#once.length / 2));
-    await this.store.complete(half, this.#recurring.length === 0 ? runner : beside);
-    return this.#once.map(({ id }) => id);`,
+    return this.store
+      .complete(half, this.#recurring.length === 0 ? runner : beside)
+      .then(() => this.#once.map(({ id }) => id));`,
       ),
     ],
     seconds: 12,

@@ -12,7 +12,7 @@ export const REMOVAL = 'worker/fenced-transaction.ts';
 const EPOCH_OF_MANY = 'AND ((d.id, d.epoch) IN (SELECT i.id, i.epoch FROM input i)) IS TRUE';
 const IN_COMPLETE = '    const ids = items.map((item) => item.id);\n';
 export const REMOVES =
-  'return await this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);';
+  'return this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);';
 const ANY_EPOCH = ".replace(' AND d.epoch = i.epoch', '')";
 
 /** Calls per second where two attempts of one delay have to meet. */
@@ -168,7 +168,7 @@ ${IN_COMPLETE}`,
         REMOVAL,
         REMOVES,
         `setTimeout(() => void this.store.complete(this.#once).catch(() => {}), 100);
-    return this.#once.map(({ id }) => id);`,
+    return Promise.resolve(this.#once.map(({ id }) => id));`,
       ),
     ],
     seconds: 12,
@@ -180,12 +180,11 @@ ${IN_COMPLETE}`,
       patch(
         REMOVAL,
         REMOVES,
-        `try {
-      ${REMOVES}
-    } catch {
+        `const removed = async () => { ${REMOVES} };
+    return removed().catch(() => {
       setTimeout(() => void this.store.complete(this.#once).catch(() => {}), 100);
       return this.#once.map(({ id }) => id);
-    }`,
+    });`,
       ),
       patch(
         'transactions/handlers-client.ts',

@@ -110,15 +110,23 @@ export const passedOf = (row: PassedAnswer): PassedRow => ({
   passed: isTrue(row.passed),
 });
 
-export type FenceAnswer = AsText<'pid' | 'began_us' | 'transaction' | 'isolation' | 'ids'>;
+export type FenceAnswer = AsText<'fence'>;
 
-export const fencedOf = (answer: FenceAnswer): FenceRow => ({
-  pid: Number(answer.pid),
-  began: answer.began_us,
-  transaction: answer.transaction,
-  isReadCommitted: answer.isolation === 'read committed',
-  ids: JSON.parse(answer.ids) as number[],
-});
+/** See the SQL of a fence; the timeout that it set is left out. */
+type FenceTuple = [
+  pid: string,
+  began: string,
+  transaction: string,
+  isolation: string,
+  idle: string,
+  ids: number[],
+];
+
+export function fencedOf({ fence }: FenceAnswer): FenceRow {
+  const [pid, began, transaction, isolation, , ids] = JSON.parse(fence) as FenceTuple;
+  const isReadCommitted = isolation === 'read committed';
+  return { pid: Number(pid), began, transaction, isReadCommitted, ids };
+}
 
 type WakeTuple = [
   id: number,

@@ -153,11 +153,11 @@ export const fenceOneSql = ({ delay }: Tables): string =>
   proof(`COALESCE((SELECT '[' || d.id::text || ']' FROM ${delay} d
                   WHERE d.id = $1::bigint AND d.epoch = $2::bigint FOR UPDATE), '[]')`);
 
+/** One column, a JSON array: for six, `pg` and the server spend 10 µs more on each attempt. */
 const proof = (ids: string): string => `
-SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', $3::text, true) AS idle,
-       pg_catalog.pg_backend_pid()::text AS pid, ${presentEpochUs('pg_catalog.transaction_timestamp()')}::text AS began_us,
-       pg_catalog.pg_current_xact_id()::text AS transaction, pg_catalog.current_setting('transaction_isolation') AS isolation,
-       ${ids} AS ids`;
+SELECT '["' || pg_catalog.pg_backend_pid()::text || '","' || ${presentEpochUs('pg_catalog.transaction_timestamp()')}::text
+       || '","' || pg_catalog.pg_current_xact_id()::text || '","' || pg_catalog.current_setting('transaction_isolation')
+       || '","' || pg_catalog.set_config('idle_in_transaction_session_timeout', $3::text, true) || '",' || ${ids} || ']' AS fence`;
 
 /** The number of the open transaction, if it has one; after a fence it has. No parameters. */
 export const transactionNowSql = (): string =>
