@@ -199,7 +199,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   'never-begins-a-pass-anew': {
     about: 'goes on with a pass for as long as a backlog takes',
     patches: [patch('worker/scanner.ts', 'if (isAnew || isOld)', 'if (isAnew)')],
-    tests: ['integration/engine/scanner'],
+    tests: ['unit/worker/scanner'],
   },
   'takes-any-end-for-its-own': {
     about: 'takes the end of any group for that of the one that is full',
