@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
 import { DataSource, type EntityManager, type EntitySubscriberInterface } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
@@ -222,5 +222,29 @@ describe('while a handler runs', () => {
     expect(await effects()).toEqual([]);
     const all = Array.from({ length: POOL }, () => node.dataSource.query('SELECT 1 AS n'));
     expect(await Promise.all(all)).toEqual(all.map(() => [{ n: 1 }]));
+  });
+});
+
+describe('the application’s log of statements', () => {
+  const HEARS_ONE: EntitySubscriberInterface = { afterTransactionCommit: () => {} };
+
+  it.each([
+    ['no subscriber', []],
+    ['a subscriber', [HEARS_ONE]],
+  ])('has the begin and the end of an attempt, with %s', async (_, subscribers) => {
+    const { dataSource } = acting;
+    const logged: string[] = [];
+    const log = jest
+      .spyOn(dataSource.logger, 'logQuery')
+      .mockImplementation((sql) => void logged.push(sql));
+    dataSource.subscribers.push(...subscribers);
+    try {
+      await acting.fire('transactional', ({ manager }) => manager!.query(INSERT, [1]), ONCE);
+    } finally {
+      dataSource.subscribers.splice(dataSource.subscribers.length - subscribers.length);
+      log.mockRestore();
+    }
+    const ofAttempt = ['START TRANSACTION', INSERT, 'COMMIT'];
+    expect(logged.filter((sql) => ofAttempt.includes(sql))).toEqual(ofAttempt);
   });
 });
