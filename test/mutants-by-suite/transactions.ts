@@ -95,4 +95,32 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/joined-transactions'],
   },
+  'ends-past-subscribers': {
+    about: 'commits an attempt of which a subscriber of the application should hear',
+    patches: [
+      patch(
+        AFTER_COMMIT,
+        'subscribers.some((each) => !(each instanceof TransactionEnds))',
+        'subscribers.length === 0',
+      ),
+    ],
+    tests: ['integration/handlers-transaction/others'],
+  },
+  'ends-past-what-waits': {
+    about: 'commits an attempt without telling the calls of the library that wait for its end',
+    patches: [patch(AFTER_COMMIT, 'this.#pending.has(runner) ||', '')],
+    tests: ['integration/engine/destroyed'],
+  },
+  'ends-past-wrapped-runners': {
+    about: 'begins and commits attempts without the methods that the application has replaced',
+    patches: [
+      patch(SESSION, 'dataSource === undefined || this.#isWrapped', 'dataSource === undefined'),
+    ],
+    tests: ['integration/engine/begin', 'integration/engine/trouble'],
+  },
+  'logs-half-an-attempt': {
+    about: 'logs no COMMIT of an attempt',
+    patches: [patch(SESSION, 'logged(runner, COMMIT);', '')],
+    tests: ['integration/handlers-transaction/others'],
+  },
 };

@@ -1,14 +1,18 @@
 import { expect, it } from '@jest/globals';
+import type { DelayService } from 'nestjs-delay-queue';
 import { fencedHandler, plainHandler } from '../../support/delay-node.js';
 import { EFFECT_TABLE, stageOfEach } from './support/stage-of-each.js';
 
 /** A DataSource that is destroyed, and perhaps initialized again, under a node that runs; none of its connections is left. */
 const stage = stageOfEach({ tables: EFFECT_TABLE });
 
+let delays: DelayService | undefined;
+
 const providers = [
   plainHandler('test.plain', () => {}),
   fencedHandler('test.fenced', async ({ key }, { manager }) => {
     await manager.query('INSERT INTO effect VALUES ($1)', [key]);
+    await delays?.schedule('test.plain', null, { after: '1h', key: 'next', manager });
   }),
 ];
 
@@ -18,7 +22,8 @@ it('and initialized again goes on as before: what a transaction schedules is fir
     providers,
     options: { horizon: '1h', loadEvery: '59m', lease: '1h' },
   });
-  const { dataSource, delays } = node;
+  const { dataSource } = node;
+  delays = node.delays;
   for (let times = 1; times <= 2; times += 1) {
     await dataSource.destroy();
     await dataSource.initialize();
@@ -26,17 +31,18 @@ it('and initialized again goes on as before: what a transaction schedules is fir
     for (const name of ['test.plain', 'test.fenced'] as const) {
       const completed = node.next('completed', (delay) => delay.name === name);
       await dataSource.transaction((manager) =>
-        delays.schedule(name, null, { after: 300, key, manager }),
+        node.delays.schedule(name, null, { after: 300, key, manager }),
       );
       await completed;
     }
-    expect(await delays.find('test.plain', key)).toBeNull();
+    expect(await node.delays.find('test.plain', key)).toBeNull();
   }
   expect(await stage.sql('SELECT key FROM effect ORDER BY key')).toEqual([
     { key: 'k1' },
     { key: 'k2' },
   ]);
-  // Each list of subscribers that TypeORM made has the engine in it once.
+  // Each list of subscribers that TypeORM made has the engine in it once, until no call waits for
+  // the end of its transaction.
   await node.stop();
   expect(dataSource.subscribers).toEqual([]);
 });
