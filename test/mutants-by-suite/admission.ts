@@ -1,6 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
 const ADMISSION = 'worker/admission.ts';
+const LOOP = 'worker/loop.ts';
 const NAME = 'worker/name-state.ts';
 const tests = ['unit/worker/admission'];
 
@@ -20,8 +21,13 @@ export const ADMITTED: Readonly<Record<string, Mutant>> = {
   },
   'prefetches-as-if-none-waited': {
     about: 'does not count the prefetched delays that wait',
-    patches: [patch(NAME, '? 0 : most - this.prefetched', '? 0 : most')],
+    patches: [patch(NAME, 'Math.max(0, most - this.prefetched)', 'most')],
     tests,
+  },
+  'fills-up-alone': {
+    about: 'prefetches for each name in a claim of its own, although one is going out',
+    patches: [patch(NAME, ' && !isAsked', '')],
+    tests: ['unit/worker/admission', 'unit/worker/connection-turns'],
   },
   'prefetches-beside-stalled': {
     about: 'prefetches delays into slots for which stalled ones take turns',
@@ -50,9 +56,39 @@ export const ADMITTED: Readonly<Record<string, Mutant>> = {
   },
   'lends-connections-twice': {
     about: 'gives each transactional name all connections of the pool',
-    patches: [
-      patch(NAME, 'this.#transactional >= this.transactionalMax', 'this.#transactional < 0'),
-    ],
+    patches: [patch(NAME, '!this.#kept.delete(name) && this.#isFull', 'this.#held < 0')],
     tests: ['unit/worker/slot-keeper'],
+  },
+  'serves-only-its-own-name': {
+    about: 'gives a connection to the next call of the same name, although others wait longer',
+    patches: [
+      patch(
+        LOOP,
+        'if (connections !== undefined) return this.#beginInTurn(connections);',
+        'if (connections !== undefined) name.isBeginning = false;',
+      ),
+    ],
+    tests: ['unit/worker/connection-turns'],
+  },
+  'lets-in-only-what-waits': {
+    about:
+      'gives no connection to a name whose delays may not be prefetched, while others have some',
+    patches: [patch(ADMISSION, 'dealing.slots > 0 && name.prefetched === 0', 'dealing.slots < 0')],
+    tests: ['unit/worker/connection-turns'],
+  },
+  'keeps-connections-idle': {
+    about: 'keeps a connection for a name of which nothing could be claimed',
+    patches: [patch(LOOP, '    connections.keepNone();\n', '')],
+    tests: ['unit/worker/connection-turns'],
+  },
+  'prefetches-as-if-alone': {
+    about: 'prefetches as many of each transactional name as if it had all connections',
+    patches: [patch(NAME, '(turns * this.meanMs)', 'this.meanMs')],
+    tests: ['unit/worker/connection-turns', 'unit/worker/admission'],
+  },
+  'leases-without-the-wait': {
+    about: 'claims a transactional delay for its timeout alone, although its call may wait',
+    patches: [patch('handlers/handler.explorer.ts', 'timeoutMs + 2 * WAITS_MAX_MS', 'timeoutMs')],
+    tests: ['unit/handlers/handlers'],
   },
 };

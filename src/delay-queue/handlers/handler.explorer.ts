@@ -46,7 +46,13 @@ import {
   isStatic,
   NestEnhancers,
 } from './enhancers.js';
-import { declarationOf, type Handler, HandlerRegistry, limitsOf } from './handler.registry.js';
+import {
+  declarationOf,
+  type Handler,
+  HandlerRegistry,
+  limitsOf,
+  WAITS_MAX_MS,
+} from './handler.registry.js';
 
 type Invoke = (work: Delay | Delay[], ctx: DelayContext | DeadDelayContext) => unknown;
 
@@ -166,8 +172,10 @@ export function handlerSettings(
       limits: limitsOf(all, perGroup),
       batch: batch === undefined ? null : checkBatch(batch),
       timeoutMs,
-      // A fenced attempt is not renewed: the first lease must last.
-      leaseMs: isTransactional ? Math.max(timeoutMs, defaults.leaseMs) : defaults.leaseMs,
+      // A fenced attempt is not renewed: the first lease must last, for a call that waits as well.
+      leaseMs: isTransactional
+        ? Math.max(timeoutMs + 2 * WAITS_MAX_MS, defaults.leaseMs)
+        : defaults.leaseMs,
       maxAttempts: maxAttempts === undefined ? defaults.maxAttempts : checkMaxAttempts(maxAttempts),
       backoffMs: backoffPolicy(backoff, defaults.backoff, onBackoffFault),
       readPayload: defaults.payloads.readerOf(checkName(name)),

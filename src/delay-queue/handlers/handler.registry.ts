@@ -83,6 +83,12 @@ function bucketOf(value: unknown): Pick<Limit, 'burst' | 'refillPerMs'> {
   });
 }
 
+/**
+ * A prefetched call that waits longer is given back: its handlers have become slower. It is looked
+ * for as often, so none waits twice as long.
+ */
+export const WAITS_MAX_MS = 250;
+
 /** A method with `@OnDelay`, ready to run, with the module's defaults. */
 export interface Handler {
   readonly name: string;
@@ -94,7 +100,7 @@ export interface Handler {
   /** Most delays per call; null: the method takes a single delay. */
   readonly batch: number | null;
   readonly timeoutMs: number;
-  /** Lease of a claim of this name. For a transactional handler it covers the whole timeout. */
+  /** Lease of a claim of this name. For a transactional handler it covers the wait for a slot and its timeout. */
   readonly leaseMs: number;
   readonly maxAttempts: number;
   /** Pause after a failed attempt, counted from 1. */

@@ -38,6 +38,8 @@ export interface ClaimTerms {
   isLimitedInFlight: boolean;
   /** Delays of one claim, at most. */
   claimBatch: number;
+  /** It asks for something already. */
+  isAsked: boolean;
 }
 
 /** How much of a name the next claim may ask for. Pure: it reads no clock and asks no queue. */
@@ -58,7 +60,7 @@ export function admission(name: NameState, terms: ClaimTerms): Allowance {
   return {
     slots,
     // Prefetched delays would take the slots for which stalled ones take turns.
-    prefetch: name.stalledDue > 0 ? 0 : name.roomToPrefetch(terms.claimBatch),
+    prefetch: name.stalledDue > 0 ? 0 : name.roomToPrefetch(terms.claimBatch, terms.isAsked),
     isQueued: concurrency === 1 && name.prefetched > 0,
     batches,
     delays: Math.min(
@@ -176,6 +178,7 @@ class NextClaim {
     this.#isLimited = name.handler.limits !== null;
     if (this.#taken === 0 && isClaimedApart(entry, name)) this.#apart = name;
     this.#taken += 1;
+    this.terms.isAsked = true;
     if (entry.claimedWithin !== undefined) this.#most = Math.min(this.#most, entry.claimedWithin);
     if (!this.#isLimited || group === null) return;
     dealing.groups ??= new Map();
@@ -204,7 +207,11 @@ class NextClaim {
     }
     const mayWait = name.mayPrefetch(entry);
     const hasSlot = this.#takeSlot(name, dealing, mayWait);
-    if (!hasSlot && !(mayWait && this.#prefetch(name, dealing))) return false;
+    if (!hasSlot && !(mayWait && this.#prefetch(name, dealing))) {
+      // Its own calls do not hold it back: others have the connections.
+      if (dealing.slots > 0 && name.prefetched === 0) name.connections?.wants(name);
+      return false;
+    }
     const call = new AdmittedCall([entry], name, this.keeper, hasSlot);
     this.calls.push(call);
     if (!mayShare) return true;
@@ -306,6 +313,7 @@ export class SlotKeeper {
       limitsNowMs: this.throttles.nowMs(),
       isLimitedInFlight: this.throttles.isAsking,
       claimBatch: this.claimBatch,
+      isAsked: false,
     });
     const taken = this.queue.take((entry, name) => claim.admit(entry, name), !this.#stalledRuns);
     if (taken === 'stalled') this.#stalledRuns = true;

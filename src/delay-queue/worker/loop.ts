@@ -1,3 +1,4 @@
+import { WAITS_MAX_MS } from '../handlers/handler.registry.js';
 import { groupText } from '../store/rows/delay-rows.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import { Trigger } from '../tasks/recurring-task.js';
@@ -10,7 +11,7 @@ import type { Completer } from './completer.js';
 import type { Entry } from './fair-queue.js';
 import type { Executor } from './executor.js';
 import type { MissedClaims } from './missed-claims.js';
-import type { NameState, NameStates, WaitingCall } from './name-state.js';
+import type { HandlerConnections, NameState, NameStates, WaitingCall } from './name-state.js';
 import type { Scanner } from './scanner.js';
 import type { TimerQueue } from './timer-queue.js';
 
@@ -20,9 +21,6 @@ const CLAIMS_MAX = 2;
 /** Unwritten outcomes; with this many the loop claims nothing. */
 const UNWRITTEN_MAX = 10_000;
 
-/** A prefetched call that waits longer is given back: its handlers have become slower. */
-export const WAITS_MAX_MS = 250;
-
 /** Prefetched calls begin in a row for this long, then other work has its turn. */
 const TURN_MS = 10;
 
@@ -31,7 +29,7 @@ const GIVEN_BACK: Outcome = { kind: 'unbegun', error: undefined, waitMs: 0 };
 export interface LoopParts {
   queue: Pick<TimerQueue, 'forget' | 'hasRoomBehind' | 'putBack' | 'shut'>;
   slots: Pick<SlotKeeper, 'admit'>;
-  names: Pick<NameStates, 'all'>;
+  names: Pick<NameStates, 'all' | 'connections'>;
   claimer: Pick<Claimer, 'attempt' | 'claim' | 'stop' | 'whenAnotherWorks'>;
   missed: Pick<MissedClaims, 'lookAfter'>;
   executor: Pick<Executor, 'end' | 'run'>;
@@ -100,6 +98,7 @@ export class Loop {
   #run(): void {
     const { queue, slots, scanner } = this.parts;
     let pauseLeftMs = Infinity;
+    const mayClaim = this.#mayClaim;
     while (this.#mayClaim) {
       const admitted = slots.admit(performance.now());
       pauseLeftMs = Math.min(pauseLeftMs, admitted.pauseLeftMs);
@@ -112,7 +111,16 @@ export class Loop {
       if (CHECKED) invariant(this.#claims.size <= CLAIMS_MAX, 'claims', this.#claims.size);
     }
     this.#turn.triggerIn(pauseLeftMs);
+    if (mayClaim) this.#keepNoConnection();
     if (queue.hasRoomBehind) scanner.goOn();
+  }
+
+  /** Connections that were kept for delays that are not claimed now go to the next in turn. */
+  #keepNoConnection(): void {
+    const { connections } = this.parts.names;
+    connections.keepNone();
+    this.#beginInTurn(connections);
+    if (connections.keepsAny) this.wake();
   }
 
   get #mayClaim(): boolean {
@@ -182,7 +190,8 @@ export class Loop {
    * promise frees its slot while this runs: the next call begins in this loop, not inside of it.
    */
   #beginWaiting(name: NameState): void {
-    const { waiting } = name;
+    const { waiting, connections } = name;
+    if (connections !== undefined) return this.#beginInTurn(connections);
     if (waiting.size === 0 || name.isBeginning) return;
     name.isBeginning = true;
     const endsAtMs = performance.now() + TURN_MS;
@@ -190,15 +199,35 @@ export class Loop {
       for (const next of waiting) {
         if (performance.now() >= endsAtMs) return this.#nextTurn.trigger();
         if (!next.admitted.takeSlot()) break;
-        waiting.delete(next);
-        next.call.onCut = undefined;
-        const waitedMs = performance.now() - next.sinceMs;
-        for (const attempt of next.call.attempts) attempt.latenessMs += waitedMs;
-        this.#execute(next.call);
+        this.#beginAfterWait(name, next);
       }
     } finally {
       name.isBeginning = false;
     }
+  }
+
+  /** Begins the prefetched calls of all names for which there are connections. */
+  #beginInTurn(connections: HandlerConnections): void {
+    // A call whose lease has ended gives its connection back while this runs.
+    if (connections.isBeginning) return;
+    connections.isBeginning = true;
+    try {
+      for (let name = connections.next(); name !== undefined; name = connections.next()) {
+        const [next] = name.waiting;
+        if (CHECKED) invariant(next !== undefined, 'a call waits for its turn', name.name);
+        if (next?.admitted.takeSlot() === true) this.#beginAfterWait(name, next);
+      }
+    } finally {
+      connections.isBeginning = false;
+    }
+  }
+
+  #beginAfterWait(name: NameState, waiting: WaitingCall): void {
+    name.waiting.delete(waiting);
+    waiting.call.onCut = undefined;
+    const waitedMs = performance.now() - waiting.sinceMs;
+    for (const attempt of waiting.call.attempts) attempt.latenessMs += waitedMs;
+    this.#execute(waiting.call);
   }
 
   /** If the process stood still since the claim, the row may be another node's by now. */

@@ -8,9 +8,15 @@ import type { Call } from './call.js';
 /** A prefetched delay begins within this time, if handlers of its name take as long as before. */
 const BEGINS_WITHIN_MS = 20;
 
+/** The same for transactional ones: they take milliseconds each, and a claim for few is expensive. */
+const CONNECTED_WITHIN_MS = 25;
+
 /** Weights of a longer and of a shorter call in the mean: better to prefetch too few. */
 const LONGER = 1 / 4;
 const SHORTER = 1 / 16;
+
+const meanWith = (meanMs: number, ms: number, weight: number): number =>
+  meanMs === Infinity ? ms : meanMs + (ms - meanMs) * weight;
 
 /** Overrunning handlers of one name (past their timeout and still running) until it cools down. */
 const OVERRUNNING_MAX = 1_000;
@@ -70,15 +76,21 @@ export class NameState {
   waiting = new Set<WaitingCall>();
   /** The loop is beginning them. */
   isBeginning = false;
+  /** Of a transactional name: what it shares with the others. */
+  readonly connections: HandlerConnections | undefined;
   /**
-   * Not in batches, in transactions or under limits. Nor if its only attempt could be lost: a
-   * process that dies spends the attempts that wait in it.
+   * Not in batches or under limits. Nor if its only attempt could be lost: a process that dies
+   * spends the attempts that wait in it.
    */
   readonly #mayPrefetch: boolean;
 
-  constructor(readonly handler: Handler) {
+  constructor(
+    readonly handler: Handler,
+    connections?: HandlerConnections,
+  ) {
     const { transactional, batch, limits, maxAttempts } = handler;
-    this.#mayPrefetch = !transactional && batch === null && limits === null && maxAttempts > 1;
+    this.connections = transactional ? connections : undefined;
+    this.#mayPrefetch = batch === null && limits === null && maxAttempts > 1;
   }
 
   get name(): string {
@@ -88,6 +100,11 @@ export class NameState {
   /** So many handlers overrun that none may begin. */
   get mustCoolDown(): boolean {
     return this.overrunning >= OVERRUNNING_MAX;
+  }
+
+  /** Whether one more call may run, if it finds a connection. */
+  get hasSlot(): boolean {
+    return !this.mustCoolDown && this.running < this.handler.concurrency;
   }
 
   /** Whether a delay may be claimed before it has a slot. After a failure its last may be next. */
@@ -101,23 +118,26 @@ export class NameState {
   }
 
   /**
-   * How many more one claim may prefetch: as many as begin within 20 ms. None while more than half
-   * of them wait: claims are expensive.
+   * How many more one claim may prefetch: as many as begin soon. Claims are expensive: while more
+   * than half of them wait, others may go with a claim, but are no reason for one.
    *
    * Without it, handlers of a millisecond would wait for claims most of the time: one claim that is
    * answered in 5 ms, for ten slots, makes 2,000 delays a second.
    */
-  roomToPrefetch(claimBatch: number): number {
+  roomToPrefetch(claimBatch: number, isAsked: boolean): number {
     if (!this.#mayPrefetch || this.meanMs >= BEGINS_WITHIN_MS) return 0;
-    const fit = Math.floor((this.handler.concurrency * BEGINS_WITHIN_MS) / this.meanMs);
+    const fit =
+      this.connections?.fit(this) ??
+      Math.floor((this.handler.concurrency * BEGINS_WITHIN_MS) / this.meanMs);
     const most = Math.min(claimBatch, fit);
-    return this.prefetched * 2 > most ? 0 : most - this.prefetched;
+    return this.prefetched * 2 > most && !isAsked ? 0 : Math.max(0, most - this.prefetched);
   }
 
   /** A claim asks for one more than there are slots. */
   ask(): void {
     this.prefetched += 1;
     this.asked += 1;
+    this.connections?.wants(this);
   }
 
   /** Its claim was answered. */
@@ -135,8 +155,8 @@ export class NameState {
   /** @param atOnce handlers that return no promise run one at a time, whatever their concurrency */
   took(tookMs: number, atOnce: boolean): void {
     const ms = atOnce ? tookMs * this.handler.concurrency : tookMs;
-    if (this.meanMs === Infinity) this.meanMs = ms;
-    else this.meanMs += (ms - this.meanMs) * (ms > this.meanMs ? LONGER : SHORTER);
+    this.meanMs = meanWith(this.meanMs, ms, ms > this.meanMs ? LONGER : SHORTER);
+    this.connections?.took(tookMs);
   }
 
   /** Prefetched calls waited too long: none is prefetched until calls are quick again. */
@@ -163,6 +183,87 @@ export class NameState {
 }
 
 /**
+ * The connections of the application's pool that transactional calls hold, one each. While all are
+ * held, the names that want one take turns: with the first of their prefetched calls, or with a
+ * delay that may not be prefetched, for which a connection is kept until it is claimed. Otherwise
+ * names whose calls are prefetched would take each connection before others are asked.
+ */
+export class HandlerConnections {
+  /** How long calls of any name hold their connections, on average; Infinity: not known yet. */
+  meanMs = Infinity;
+  /** The loop is beginning calls. */
+  isBeginning = false;
+  #held = 0;
+  /** Names that want a connection, served least recently first. */
+  readonly #turns = new Set<NameState>();
+  /** For each of these, a free connection is kept until delays of it could be claimed. */
+  readonly #kept = new Set<NameState>();
+
+  constructor(private readonly max: number) {}
+
+  /** For a call of that name. */
+  acquire(name: NameState): boolean {
+    if (!this.#kept.delete(name) && this.#isFull) return false;
+    this.#held += 1;
+    return true;
+  }
+
+  release(): void {
+    this.#held -= 1;
+    if (CHECKED) invariant(this.#held >= 0, 'connections of handlers', this.#held);
+  }
+
+  /** A delay of that name is being prefetched, or cannot be claimed without a connection. */
+  wants(name: NameState): void {
+    this.#turns.add(name);
+  }
+
+  /** How many delays of that name begin within 25 ms while it takes turns with the others. */
+  fit(name: NameState): number {
+    const turns = this.#turns.size + (this.#turns.has(name) ? 0 : 1);
+    const perMs = Math.min(
+      name.handler.concurrency / name.meanMs,
+      this.max / (turns * this.meanMs),
+    );
+    return Math.floor(CONNECTED_WITHIN_MS * perMs);
+  }
+
+  /**
+   * The name whose turn it is to begin a prefetched call; undefined: no connection is free for one.
+   * A name whose own calls hold it back, or whose claim is in flight, keeps its turn.
+   */
+  next(): NameState | undefined {
+    for (const name of this.#turns) {
+      if (this.#isFull) break;
+      const waits = name.waiting.size > 0;
+      if (!name.hasSlot || (!waits && name.asked > 0)) continue;
+      this.#turns.delete(name);
+      if (name.prefetched > 1) this.#turns.add(name);
+      if (waits) return name;
+      this.#kept.add(name);
+    }
+    return undefined;
+  }
+
+  /** All that is due was asked: what was kept is free. */
+  keepNone(): void {
+    this.#kept.clear();
+  }
+
+  get keepsAny(): boolean {
+    return this.#kept.size > 0;
+  }
+
+  took(ms: number): void {
+    this.meanMs = meanWith(this.meanMs, ms, SHORTER);
+  }
+
+  get #isFull(): boolean {
+    return this.#held + this.#kept.size >= this.max;
+  }
+}
+
+/**
  * Capacity of one wheel. A process with so many handlers in flight has run out of memory before.
  */
 const IN_ALL_MAX = 2 ** 24;
@@ -170,15 +271,17 @@ const IN_ALL_MAX = 2 ** 24;
 /** The names that have a handler on this node, and what they share. */
 export class NameStates {
   readonly #states = new Map<string, NameState>();
-  /** Running transactional calls: each holds a connection of the application's pool. */
-  #transactional = 0;
+  /** Of all transactional names together. */
+  readonly connections: HandlerConnections;
 
   constructor(
     private readonly registry: HandlerRegistry,
-    private readonly transactionalMax: number,
+    transactionalMax: number,
     private readonly events: DelayEvents,
     private readonly onVacant: () => void,
-  ) {}
+  ) {
+    this.connections = new HandlerConnections(transactionalMax);
+  }
 
   /** Undefined if the name has no handler here. */
   find(name: string): NameState | undefined {
@@ -186,7 +289,7 @@ export class NameStates {
     if (known !== undefined) return known;
     const handler = this.registry.get(name);
     if (handler === undefined) return undefined;
-    const state = new NameState(handler);
+    const state = new NameState(handler, this.connections);
     this.#states.set(name, state);
     return state;
   }
@@ -210,20 +313,15 @@ export class NameStates {
 
   /** Takes a slot, if one is free and its transaction, if any, finds a connection. */
   acquire(state: NameState): boolean {
-    if (state.mustCoolDown || state.running >= state.handler.concurrency) return false;
-    if (state.handler.transactional) {
-      if (this.#transactional >= this.transactionalMax) return false;
-      this.#transactional += 1;
-    }
+    if (!state.hasSlot || state.connections?.acquire(state) === false) return false;
     state.running += 1;
     return true;
   }
 
   release(state: NameState): void {
     state.running -= 1;
-    if (state.handler.transactional) this.#transactional -= 1;
+    state.connections?.release();
     if (CHECKED) invariant(state.running >= 0, 'a slot is given back once', state.name);
-    if (CHECKED) invariant(this.#transactional >= 0, 'transactional slots', this.#transactional);
   }
 
   /** Counts a handler that runs although its attempt is over. @returns how many of that name do */

@@ -79,6 +79,20 @@ describe('what is found at start', () => {
     expect(registry.names().toSorted()).toEqual(['test.given', 'test.http', 'test.made']);
   });
 
+  it.each<[object, number]>([
+    [{}, 5_000],
+    [{ transactional: true }, 5_000],
+    [{ transactional: true, timeout: '4600ms' }, 5_100],
+    [{ transactional: true, timeout: '20s' }, 20_500],
+  ])(
+    'has a lease that covers its timeout and the wait for a slot, if it is not renewed: %j',
+    async (given, ms) => {
+      const options = { lease: '5s', timeout: '1s' } as const;
+      const registry = await explored([handlerOf('test.a', given)], { options });
+      expect(registry.get('test.a')?.leaseMs).toBe(ms);
+    },
+  );
+
   it.each<[object, string]>([
     [{ batch: 1_001 }, 'batch: must be a whole number from 1 to 1000, not 1001'],
     [{ backoff: { base: '1h' } }, 'backoff.base: must not exceed backoff.max'],

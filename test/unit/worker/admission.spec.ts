@@ -7,15 +7,12 @@ import {
   type Allowance,
   type ClaimTerms,
 } from '../../../src/delay-queue/worker/admission.js';
-import { NameState } from '../../../src/delay-queue/worker/name-state.js';
+import { HandlerConnections, NameState } from '../../../src/delay-queue/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 
 const NOW_MS = 10_000;
 const OVERRUNNING_MAX = 1_000;
 const UNLIMITED: Limit = { concurrency: 0, burst: 0, refillPerMs: 0 };
-
-const mostPrefetched = (name: NameState, { claimBatch }: ClaimTerms): number =>
-  Math.min(claimBatch, Math.floor((name.handler.concurrency * 20) / name.meanMs));
 
 const allOf = ({ slots, prefetch, batches, delays }: Allowance): number[] => [
   slots,
@@ -32,13 +29,17 @@ describe('admission, of any state', () => {
   /** What is drawn: a handler, what runs of it, and what is due. */
   const STATES = fc.record({
     concurrency: fc.integer({ min: 1, max: 6 }),
-    batch: fc.option(fc.integer({ min: 1, max: 4 }), { nil: null }),
-    isLimited: fc.boolean(),
+    batch: fc.option(fc.integer({ min: 1, max: 4 }), { nil: null, freq: 1 }),
+    transactional: fc.boolean(),
+    connections: fc.integer({ min: 1, max: 8 }),
+    othersInTurn: fc.nat(3),
+    othersMs: fc.constantFrom(0.1, 2, 15, 40),
+    isLimited: fc.constantFrom(false, false, true),
     limit: fc.nat(4),
     running: fc.nat(6),
     prefetched: fc.nat(40),
     asked: fc.nat(40),
-    meanMs: fc.constantFrom(0.01, 1, 5, 19, 20, Infinity),
+    meanMs: fc.constantFrom(0.01, 1, 5, 16, 20, Infinity),
     overrunning: fc.constantFrom(0, 0, OVERRUNNING_MAX - 1, OVERRUNNING_MAX),
     due: fc.nat(20),
     stalledDue: fc.constantFrom(0, 0, 1),
@@ -54,6 +55,7 @@ describe('admission, of any state', () => {
     limitsNowMs: fc.constant(NOW_MS / 2),
     isLimitedInFlight: fc.boolean(),
     claimBatch: fc.integer({ min: 1, max: 50 }),
+    isAsked: fc.boolean(),
   });
 
   function stateOf(drawn: Drawn): NameState {
@@ -61,8 +63,12 @@ describe('admission, of any state', () => {
     const limits = isLimited
       ? { all: { ...UNLIMITED, concurrency: limit }, perGroup: UNLIMITED }
       : null;
-    const handler = { name: 'a', concurrency, batch, limits, transactional: false, maxAttempts: 3 };
-    const name = new NameState(handler as unknown as Handler);
+    const { transactional, othersMs, othersInTurn } = drawn;
+    const connections = new HandlerConnections(drawn.connections);
+    connections.meanMs = othersMs;
+    const handler = { name: 'a', concurrency, batch, limits, transactional, maxAttempts: 3 };
+    const name = new NameState(handler as unknown as Handler, connections);
+    for (let n = 0; n < othersInTurn; n += 1) connections.wants(new NameState(name.handler));
     const { meanMs, overrunning, due, stalledDue } = drawn;
     Object.assign(name, { meanMs, overrunning, due, stalledDue });
     name.running = Math.min(drawn.running, concurrency);
@@ -79,10 +85,17 @@ describe('admission, of any state', () => {
     return name;
   }
 
-  const holds = (property: (name: NameState, terms: ClaimTerms) => void): void =>
+  const mostPrefetched = (name: NameState, { claimBatch }: ClaimTerms, drawn: Drawn): number => {
+    const perMs = name.handler.concurrency / name.meanMs;
+    const inTurn = drawn.connections / ((drawn.othersInTurn + 1) * drawn.othersMs);
+    const fit = drawn.transactional ? 25 * Math.min(perMs, inTurn) : 20 * perMs;
+    return Math.min(claimBatch, Math.floor(fit));
+  };
+
+  const holds = (property: (name: NameState, terms: ClaimTerms, drawn: Drawn) => void): void =>
     fc.assert(
-      fc.property(STATES, TERMS, (drawn, terms) => property(stateOf(drawn), terms)),
-      { numRuns: 500 },
+      fc.property(STATES, TERMS, (drawn, terms) => property(stateOf(drawn), terms, drawn)),
+      { numRuns: 1_000 },
     );
 
   it('reads no clock and changes nothing', () => {
@@ -97,11 +110,11 @@ describe('admission, of any state', () => {
   });
 
   it('never gives more than concurrency, limits, claims and prefetching allow', () => {
-    holds((name, terms) => {
+    holds((name, terms, drawn) => {
       const { slots, prefetch, delays } = admission(name, terms);
       expect(slots + name.running).toBeLessThanOrEqual(name.handler.concurrency);
       const prefetched = prefetch > 0 ? prefetch + name.prefetched : 0;
-      expect(prefetched).toBeLessThanOrEqual(mostPrefetched(name, terms));
+      expect(prefetched).toBeLessThanOrEqual(mostPrefetched(name, terms, drawn));
       const limit = name.handler.limits?.all.concurrency || Infinity;
       const most = Math.min(terms.claimBatch, name.claimSize?.now ?? Infinity, limit);
       expect(delays).toBeLessThanOrEqual(most);
@@ -109,14 +122,17 @@ describe('admission, of any state', () => {
     });
   });
 
-  it('prefetches quick delays alone, and refills what is half empty, up to the bound', () => {
-    holds((name, terms) => {
+  it('prefetches quick delays alone, and refills what is half empty, or less if a claim goes out anyway, up to the bound', () => {
+    holds((name, terms, drawn) => {
       const { prefetch, heldBy } = admission(name, terms);
       const isQuick = name.mayPrefetch({ failed: false, stalled: false }) && name.meanMs < 20;
-      const most = mostPrefetched(name, terms);
+      const most = mostPrefetched(name, terms, drawn);
       const isRefilled =
-        isQuick && name.stalledDue === 0 && heldBy === 'slots' && name.prefetched * 2 <= most;
-      expect(prefetch).toBe(isRefilled ? most - name.prefetched : 0);
+        isQuick &&
+        name.stalledDue === 0 &&
+        heldBy === 'slots' &&
+        (terms.isAsked || name.prefetched * 2 <= most);
+      expect(prefetch).toBe(isRefilled ? Math.max(0, most - name.prefetched) : 0);
     });
   });
 
@@ -161,6 +177,8 @@ describe('admission, of any state', () => {
       }),
       (drawn) => ({ ...drawn, running: Math.max(0, drawn.running - 1) }),
       (drawn) => ({ ...drawn, overrunning: 0 }),
+      (drawn) => ({ ...drawn, connections: drawn.connections + 1 }),
+      (drawn) => ({ ...drawn, othersInTurn: Math.max(0, drawn.othersInTurn - 1) }),
       (drawn) => ({ ...drawn, prefetched: Math.max(0, drawn.prefetched - 1) }),
       (drawn) => ({ ...drawn, meanMs: drawn.meanMs / 2 }),
       (drawn) => ({ ...drawn, throttledForMs: undefined }),
@@ -180,7 +198,7 @@ describe('admission, of any state', () => {
 
 describe('how long calls take', () => {
   let name: NameState;
-  const room = () => name.roomToPrefetch(500);
+  const room = () => name.roomToPrefetch(500, false);
   const took = (ms: number, times = 1, atOnce = false): void => {
     for (let n = 0; n < times; n += 1) name.took(ms, atOnce);
   };
@@ -229,7 +247,8 @@ describe('how long calls take', () => {
     [false, { failed: true }, {}],
     [false, { stalled: true }, {}],
     [false, {}, { batch: 5 }],
-    [false, {}, { transactional: true }],
+    [true, {}, { transactional: true }],
+    [false, {}, { transactional: true, maxAttempts: 1 }],
     [false, {}, { limits: { all: UNLIMITED, perGroup: UNLIMITED } }],
     [false, {}, { maxAttempts: 1 }],
   ])('a delay may be prefetched: %p, if it is %j of %j', (may, odd, handler) => {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Attempt, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
 import type { Call } from '../../../src/delay-queue/worker/call.js';
-import { Loop, type LoopParts, WAITS_MAX_MS } from '../../../src/delay-queue/worker/loop.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
+import { Loop, type LoopParts } from '../../../src/delay-queue/worker/loop.js';
+import { type Handler, WAITS_MAX_MS } from '../../../src/delay-queue/handlers/handler.registry.js';
 import { InFlight } from '../../../src/delay-queue/worker/claims.js';
 import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
@@ -178,7 +178,7 @@ it('that wait too long are given back, and none of their name is prefetched', as
   await begin(2);
   pass(50);
   await turns();
-  expect([back, name.roomToPrefetch(500)]).toEqual([['1 unbegun'], 0]);
+  expect([back, name.roomToPrefetch(500, false)]).toEqual([['1 unbegun'], 0]);
   pass(WAITS_MAX_MS * 2);
   await turns();
   expect([back, inFlight.size]).toEqual([['1 unbegun', '2 unbegun'], 0]);

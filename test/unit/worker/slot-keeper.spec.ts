@@ -63,6 +63,7 @@ const admissionOf = (name: NameState) =>
     limitsNowMs: NOW_MS,
     isLimitedInFlight: false,
     claimBatch: 500,
+    isAsked: false,
   });
 
 describe('slots, however claims and calls come and go', () => {
@@ -99,7 +100,7 @@ describe('slots, however claims and calls come and go', () => {
     const property = fc.property(STEPS, (steps) => {
       const node = new Node((name) => HANDLERS[name] ?? {}, CLAIM_BATCH, CONNECTIONS);
       const names = Object.keys(HANDLERS).map((name) => node.of(name));
-      for (const name of names) name.meanMs = 5;
+      for (const name of [...names, node.names.connections]) name.meanMs = 5;
       const claims: (typeof calls)[] = [];
       let calls: ReturnType<SlotKeeper['admit']>['calls'][number][] = [];
       let waiting: typeof calls = [];
@@ -107,7 +108,7 @@ describe('slots, however claims and calls come and go', () => {
         for (const { handler, running, prefetched, asked } of names) {
           expect(running).toBeLessThanOrEqual(handler.concurrency);
           expect(prefetched).toBeLessThanOrEqual(
-            Math.min(CLAIM_BATCH, (handler.concurrency * 20) / 5),
+            Math.min(CLAIM_BATCH, (handler.concurrency * (handler.transactional ? 25 : 20)) / 5),
           );
           expect(asked).toBeLessThanOrEqual(prefetched);
         }
