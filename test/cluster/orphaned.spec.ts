@@ -62,3 +62,25 @@ it('a process that loses its connection, and lives, keeps what it has', async ()
   expect(await fencedDone()).toEqual([{ node: 'victim', attempts: 1 }]);
   await plainStands();
 });
+
+it('what was prefetched in a killed process, and waited there, is not left to its lease either', async () => {
+  const count = 1_000;
+  const quick = { 'test.fenced': { does: 'note', fenced: true, concurrency: 4 } } as const;
+  const victim = await cluster.worker('victim', quick, FOREVER);
+  await cluster.schedule('test.fenced', count);
+  await cluster.until(
+    `SELECT FROM delay_queue.delay WHERE leased_by = 'victim'`,
+    ({ length }) => length > quick['test.fenced'].concurrency * 2,
+  );
+  await victim.kill('SIGKILL');
+  const [spent] = await cluster.sql<{ most: number }>(
+    'SELECT max(attempts) AS most FROM delay_queue.delay WHERE attempts > 0',
+  );
+  expect(spent?.most).toBe(1);
+  await cluster.worker('heir', quick, FOREVER);
+  await cluster.quiet();
+  expect([...(await cluster.timesDone('test.fenced')).values()]).toEqual(Array(count).fill(1));
+  const again = (await cluster.ends('test.fenced')).filter(({ attempts }) => attempts > 1);
+  expect(again.length).toBeGreaterThan(0);
+  expect(new Set(again.map((end) => `${end.node} ${end.attempts}`))).toEqual(new Set(['heir 2']));
+});
