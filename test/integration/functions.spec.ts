@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { cancelOneSql, scheduleOneSql } from '../../src/delay-queue/store/tables/functions.js';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { startNode } from '../support/delay-node.js';
 
 /** The functions of the schema, by which callers write in their transactions. */
 const tables = tablesOf('delay_queue');
@@ -22,9 +23,12 @@ afterEach(async () => {
   await database.drop();
 });
 
+/** What the function answers; null: it wrote nothing. */
+const call = async (sql: string, parameters: unknown[]): Promise<string | null | undefined> =>
+  (await client.query<{ answer: string | null }>(sql, parameters)).rows[0]?.answer;
 const schedule = (key: string) =>
-  client.query(scheduleOneSql(tables), ['a', key, '{}', 60_000, null, null, null, null]);
-const cancel = (key: string) => client.query(cancelOneSql(tables), ['a', key, 'ends']);
+  call(scheduleOneSql(tables), ['a', key, '{}', 60_000, null, null, null, null]);
+const cancel = (key: string, history = 'ends') => call(cancelOneSql(tables), ['a', key, history]);
 
 /** Rows that this session has read lately: of the table as a whole, and by its keys. */
 async function reads(): Promise<{ whole: number; byKey: number }> {
@@ -45,24 +49,90 @@ describe('the plans that a session keeps', () => {
       `ALTER TABLE delay_queue.delay SET (autovacuum_enabled = off); ${statistics}`,
     );
     for (let time = 0; time < 10; time += 1) {
-      await schedule('first');
-      await cancel('first');
+      for (const history of ['ends', 'nothing']) {
+        await schedule('first');
+        await cancel('first', history);
+      }
     }
     await client.query(
       `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
-       SELECT 'a', n, '{}', now(), now(), now() FROM generate_series(1, ${ROWS}) n`,
+       SELECT 'a', k, '{}', now(), now(), now()
+       FROM generate_series(1, ${ROWS}) n, LATERAL (VALUES (n::text), (n || '-ends'), (n || '-nothing')) v(k)`,
     );
     await client.query('BEGIN');
     const before = await reads();
-    expect((await schedule('new')).rows).toHaveLength(1);
-    expect((await schedule('7')).rows).toHaveLength(0);
-    expect((await cancel('8')).rows).toHaveLength(1);
-    expect((await cancel('absent')).rows).toHaveLength(0);
+    expect(await schedule('new')).toMatch(/^\d+ \d+ \d+$/);
+    expect(await schedule('7')).toBeNull();
+    for (const history of ['ends', 'nothing']) {
+      expect(await cancel(`8-${history}`, history)).toMatch(/^\d+ \d+$/);
+      expect(await cancel('absent', history)).toBeNull();
+    }
     const after = await reads();
     await client.query('ROLLBACK');
     expect(after.whole - before.whole).toBe(0);
     expect(after.byKey - before.byKey).toBeLessThan(10);
   });
+});
+
+describe('a call waits for no session', () => {
+  let other: Client;
+
+  beforeEach(async () => {
+    other = new Client({ connectionString: database.url });
+    await other.connect();
+    await schedule('k');
+    await client.query(`SET lock_timeout = '1ms'`);
+    await other.query('BEGIN');
+  });
+
+  afterEach(() => other.end());
+
+  it.each([
+    ['moves', 'UPDATE delay_queue.delay SET epoch = epoch + 1'],
+    ['removes', 'DELETE FROM delay_queue.delay'],
+  ])('that %s the row of its key', async (_, write) => {
+    await other.query(write);
+    expect(await schedule('k')).toBeNull();
+    for (const history of ['ends', 'nothing']) expect(await cancel('k', history)).toBeNull();
+    await other.query('ROLLBACK');
+    expect(await cancel('k')).not.toBeNull();
+  });
+});
+
+it.each(['nothing', 'ends', 'attempts'])(
+  'a cancel answers by the row, where history keeps %s and a trigger drops its lines',
+  async (history) => {
+    await client.query(
+      `CREATE FUNCTION drop_line() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+       CREATE TRIGGER drop_line BEFORE INSERT ON delay_queue.history FOR EACH ROW EXECUTE FUNCTION drop_line()`,
+    );
+    const [id, dueMs] = (await schedule('k'))!.split(' ');
+    expect(await cancel('k', history)).toBe(`${id} ${dueMs}`);
+    expect(await cancel('k')).toBeNull();
+  },
+);
+
+it('a caller may discard what its session keeps, also within the transaction', async () => {
+  const node = await startNode({ url: database.url, options: { worker: false } });
+  const runner = node.dataSource.createQueryRunner();
+  const { manager } = runner;
+  const options = { key: 'k', after: '1h', manager } as const;
+  for (const discard of ['DEALLOCATE ALL', 'DISCARD PLANS', `SET LOCAL search_path = 'none'`]) {
+    await runner.query('DISCARD ALL');
+    await runner.startTransaction();
+    await node.delays.schedule('test.a', { n: 1 }, options);
+    await runner.query(discard);
+    expect(await node.delays.cancel('test.a', 'k', { manager })).toMatchObject({
+      verdict: 'cancelled',
+    });
+    await runner.query(discard);
+    expect(await node.delays.schedule('test.a', { n: 1 }, options)).toMatchObject({
+      verdict: 'scheduled',
+    });
+    await runner.rollbackTransaction();
+  }
+  await runner.release();
+  await node.stop();
 });
 
 it('nothing of a caller is changed: not his settings, and not whom he acts for', async () => {

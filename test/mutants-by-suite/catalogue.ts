@@ -5,6 +5,7 @@ import { RERUNS } from './reruns.js';
 import { MENDED } from './mended.js';
 import { CROWDS } from './crowds.js';
 import { SHARED_TRANSACTIONS } from './transactions.js';
+import { FUNCTIONS_FOR_ONE } from './functions.js';
 import { IDLE } from './idle.js';
 import { USERS_FUNCTIONS } from './users-functions.js';
 import { DEPLOYS } from './deploys.js';
@@ -31,6 +32,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...MENDED,
   ...CROWDS,
   ...SHARED_TRANSACTIONS,
+  ...FUNCTIONS_FOR_ONE,
   ...IDLE,
   ...USERS_FUNCTIONS,
   ...DEPLOYS,

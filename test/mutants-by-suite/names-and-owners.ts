@@ -39,11 +39,11 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/tables/functions.ts',
-        `OUT now_us text
-) RETURNS SETOF record LANGUAGE plpgsql
+        `join(', ')}
+) RETURNS text LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET enable_seqscan`,
-        `OUT now_us text
-) RETURNS SETOF record LANGUAGE plpgsql
+        `join(', ')}
+) RETURNS text LANGUAGE plpgsql
 SET enable_seqscan`,
       ),
     ],

@@ -46,7 +46,7 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
       patch(CANCEL, 'd.leased_by IS NULL AND NOT ${hasRerun(tables)}', 'd.leased_by IS NULL'),
       patch(
         'store/tables/functions.ts',
-        'AND NOT EXISTS (SELECT FROM ${tables.rerun} r WHERE r.name = _name AND r.key = _key)',
+        'AND NOT EXISTS (SELECT FROM ${rerun} r WHERE r.name = _name AND r.key = _key)',
         '',
       ),
     ],

@@ -246,14 +246,14 @@ describe('where what is planted comes before pg_catalog', () => {
     expect(rows).toEqual([]);
     await client.query(`SET search_path = ${PLANTED_FIRST}`);
     const { rows: placed } = await client.query<{ id: string }>(
-      `SELECT id FROM delay_queue.schedule_one('test.z'::text, 'k'::text, '1'::text, 1::float8, NULL::timestamptz, NULL::int, NULL::text, NULL::jsonb)`,
+      `SELECT pg_catalog.split_part(delay_queue.schedule_one('test.z'::text, 'k'::text, '1'::text, 1::float8, NULL::timestamptz, NULL::int, NULL::text, NULL::jsonb), ' ', 1) AS id`,
     );
     const { rows: gone } = await client.query<{ id: string }>(
-      `SELECT id FROM delay_queue.cancel_one('test.z'::text, 'k'::text, 'ends'::text)`,
+      `SELECT pg_catalog.split_part(delay_queue.cancel_one('test.z'::text, 'k'::text, 'ends'::text), ' ', 1) AS id`,
     );
     await client.query('RESET search_path');
     expect(gone).toEqual(placed);
-    expect(gone).toHaveLength(1);
+    expect(gone).toEqual([{ id: expect.stringMatching(/^\d+$/) }]);
   });
 });
 

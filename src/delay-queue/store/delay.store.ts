@@ -44,16 +44,17 @@ import {
 } from './sql/schedule.sql.js';
 import { cancelOneSql, scheduleOneSql } from './tables/functions.js';
 import {
+  cancelledOne,
   columnsOf,
   insert,
   insertAll,
-  type InsertedRow,
   moveColumns,
+  type OneRow,
   placedOf,
   type PlacedRow,
   refusalOf,
   saysOf,
-  scheduled,
+  scheduledOne,
   takenColumns,
   targetColumns,
 } from './write-answers.js';
@@ -171,8 +172,8 @@ export class DelayStore {
     const { afterMs, at } = columnsOf(to);
     const extras = EXTRA_NAMES.map((extra) => newDelay[extra]);
     const parameters = [name, key, payload, afterMs, at, maxAttempts, ...extras];
-    const [row] = await runner.query<InsertedRow>(this.#sql.placeOne, parameters);
-    return row && scheduled(row);
+    const [row] = await runner.query<OneRow>(this.#sql.placeOne, parameters);
+    return scheduledOne(given(row));
   }
 
   #insert(
@@ -353,16 +354,23 @@ export class DelayStore {
     own?: OwnAttempt,
   ): Promise<Placed<'cancelled' | 'running' | 'absent'>> {
     if (runner.transaction !== undefined) {
-      const [gone] =
-        runner.transaction === 'callers'
-          ? await runner.query<PlacedRow>(this.#sql.cancelOne, [target.name, target.key, this.kept])
-          : await runner.query<PlacedRow>(this.#sql.cancelWaiting, targetColumns([target]));
-      if (gone) return placedOf(gone, 'cancelled') as Placed<'cancelled'>;
+      const gone = await this.#cancelWaiting(runner, target);
+      if (gone) return gone as Placed<'cancelled'>;
     }
     const placed = await this.#untilStable(runner, (wait, look) =>
       this.#cancel(runner, [target], wait, look, own),
     );
     return placed as Placed<'cancelled' | 'running' | 'absent'>;
+  }
+
+  async #cancelWaiting(runner: Runner, target: NameAndKey): Promise<Placed | undefined> {
+    if (runner.transaction === 'callers') {
+      const parameters = [target.name, target.key, this.kept];
+      const [row] = await runner.query<OneRow>(this.#sql.cancelOne, parameters);
+      return cancelledOne(given(row));
+    }
+    const [gone] = await runner.query<PlacedRow>(this.#sql.cancelWaiting, targetColumns([target]));
+    return gone && placedOf(gone, 'cancelled');
   }
 
   async cancelTogether(

@@ -143,7 +143,7 @@ export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
 /** The epoch of a new row: the default of its column. */
 const EPOCH_FIRST = 0;
 
-export type InsertedRow = AsText<'id' | 'due_ms' | 'now_us'>;
+type InsertedRow = AsText<'id' | 'due_ms' | 'now_us'>;
 type KeyedRow = InsertedRow & AsText<'name', 'key'>;
 
 /** Runs a `place` statement: inserts what it can; undefined where the key was taken. */
@@ -178,7 +178,7 @@ export async function insertAll(
 const inOrder = (rows: readonly InsertedRow[]): Placed[] =>
   rows.map(scheduled).toSorted((a, b) => a.id - b.id);
 
-export function scheduled(row: InsertedRow): Placed {
+function scheduled(row: InsertedRow): Placed {
   const dueMs = Number(row.due_ms);
   const nowMs = msOfUs(row.now_us);
   return {
@@ -190,4 +190,22 @@ export function scheduled(row: InsertedRow): Placed {
     wakeMs: Math.max(dueMs, Math.ceil(nowMs)),
     nowMs,
   };
+}
+
+/**
+ * Answer of a function that writes one delay: numbers in one text, separated by spaces; null where
+ * the function wrote nothing.
+ */
+export type OneRow = AsText<never, 'answer'>;
+
+export function scheduledOne({ answer }: OneRow): Placed | undefined {
+  if (answer === null) return undefined;
+  const [id, due_ms, now_us] = answer.split(' ') as [string, string, string];
+  return scheduled({ id, due_ms, now_us });
+}
+
+export function cancelledOne({ answer }: OneRow): Placed | undefined {
+  if (answer === null) return undefined;
+  const [id, due_ms] = answer.split(' ') as [string, string];
+  return placedOf({ id, due_ms } as PlacedRow, 'cancelled');
 }

@@ -56,10 +56,10 @@ export const CALLS = {
       ),
       patch(
         'store/tables/functions.ts',
-        'FROM ${functionOf(tables, CANCEL_ONE)}($1::text, $2::text, $3::text)`',
-        `FROM (
-          SELECT d.id::text AS id, (date_part('epoch', d.due_at) * 1e3)::bigint::text AS due_ms FROM \${tables.delay} d
-          WHERE d.name = $1::text AND d.key = $2::text AND d.leased_by IS NULL AND $3::text <> '') gone\``,
+        '`SELECT ${functionOf(tables, CANCEL_ONE)}($1, $2, $3) AS answer`',
+        `\`SELECT (
+          SELECT d.id::text || ' ' || (date_part('epoch', d.due_at) * 1e3)::bigint::text FROM \${tables.delay} d
+          WHERE d.name = $1::text AND d.key = $2::text AND d.leased_by IS NULL AND $3::text <> '') AS answer\``,
       ),
     ],
     seconds: 10,

@@ -7,45 +7,57 @@ const CANCEL_ONE = 'cancel_one';
 const cancelOneSignature = (tables: Tables): string =>
   `${functionOf(tables, CANCEL_ONE)}(text, text, text)`;
 
-/** As `cancelWaitingSql`, for one delay in a caller's transaction: see `createScheduleOne`. */
+/**
+ * Deletes the row that waits and that no session holds. Each call runs one of the two statements
+ * that begin so: `RETURNING` all columns, for history, costs one that keeps none a tenth.
+ */
+const deleteWaiting = ({ delay, rerun }: Tables): string => `DELETE FROM ${delay} d
+    WHERE d.id = (SELECT f.id FROM ${delay} f
+                  WHERE f.name = _name AND f.key = _key AND f.leased_by IS NULL
+                    AND NOT EXISTS (SELECT FROM ${rerun} r WHERE r.name = _name AND r.key = _key)
+                  FOR UPDATE SKIP LOCKED)`;
+
+/**
+ * As `cancelWaitingSql`, for one delay in a caller's transaction: see `createScheduleOne`. What it
+ * answers comes from the deleted row: a trigger may drop or change a line of history.
+ */
 const createCancelOne = (tables: Tables): string => `
 CREATE OR REPLACE FUNCTION ${functionOf(tables, CANCEL_ONE)}(
-  _name text, _key text, _history text, OUT id text, OUT due_ms text
-) RETURNS SETOF record LANGUAGE plpgsql
+  _name text, _key text, _history text
+) RETURNS text LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $function$
 DECLARE
-  _gone ${tables.delay};
+  _id bigint;
+  _due timestamptz;
 BEGIN
-  DELETE FROM ${tables.delay} d
-  WHERE d.id = (SELECT f.id FROM ${tables.delay} f
-                WHERE f.name = _name AND f.key = _key AND f.leased_by IS NULL
-                  AND NOT EXISTS (SELECT FROM ${tables.rerun} r WHERE r.name = _name AND r.key = _key)
-                FOR UPDATE SKIP LOCKED)
-  RETURNING d.* INTO _gone;
-  IF NOT FOUND THEN
-    RETURN;
+  IF _history = 'nothing' THEN
+    ${deleteWaiting(tables)}
+    RETURNING d.id, d.due_at INTO _id, _due;
+  ELSE
+    WITH gone AS (
+    ${deleteWaiting(tables)}
+    RETURNING d.*
+    ), ended AS (
+      INSERT INTO ${tables.history} (id, ended_at, due_at, created_at, epoch, attempts, state, name, key, error,
+        ${logged('attempts').join(', ')})
+      SELECT g.id, ${tables.now}, g.due_at, g.created_at, g.epoch, g.attempts,
+             CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, g.name, g.key, g.last_error,
+             ${logged('ends')
+               .map((column) => `g.${column}`)
+               .join(', ')}, CASE WHEN _history = 'attempts' THEN g.attempt_log END
+      FROM gone g
+    )
+    SELECT g.id, g.due_at INTO _id, _due FROM gone g;
   END IF;
-  IF _history <> 'nothing' THEN
-    INSERT INTO ${tables.history} (id, ended_at, due_at, created_at, epoch, attempts, state, name, key, error,
-      ${logged('attempts').join(', ')})
-    VALUES (_gone.id, ${tables.now}, _gone.due_at, _gone.created_at, _gone.epoch, _gone.attempts,
-            CASE WHEN _gone.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, _gone.name, _gone.key,
-            _gone.last_error, ${logged('ends')
-              .map((column) => `_gone.${column}`)
-              .join(', ')},
-            CASE WHEN _history = 'attempts' THEN _gone.attempt_log END);
-  END IF;
-  id := _gone.id::text;
-  due_ms := ${wholeEpochMs('_gone.due_at')}::text;
-  RETURN NEXT;
+  RETURN _id::text || ' ' || ${wholeEpochMs('_due')}::text;
 END $function$`;
 
 /**
- * Removes and answers the delay of (name, key) if it waits and no session holds it. Parameters:
- * name, key, what history keeps.
+ * Removes and answers the delay of (name, key) if it waits and no session holds it; otherwise NULL.
+ * Parameters: name, key, what history keeps.
  */
 export const cancelOneSql = (tables: Tables): string =>
-  `SELECT id, due_ms FROM ${functionOf(tables, CANCEL_ONE)}($1::text, $2::text, $3::text)`;
+  `SELECT ${functionOf(tables, CANCEL_ONE)}($1, $2, $3) AS answer`;
 
 /** Schedules one delay. A later version needs another name: nodes of this version still call it. */
 const SCHEDULE_ONE = 'schedule_one';
@@ -63,32 +75,30 @@ const scheduleOneSignature = (tables: Tables): string =>
 const createScheduleOne = (tables: Tables): string => `
 CREATE OR REPLACE FUNCTION ${functionOf(tables, SCHEDULE_ONE)}(
   _name text, _key text, _payload text, _after_ms float8, _at timestamptz, _max_attempts int,
-  ${EXTRA_NAMES.map((extra) => `_${EXTRAS[extra].column} ${EXTRAS[extra].type}`).join(', ')}, OUT id text, OUT due_ms text, OUT now_us text
-) RETURNS SETOF record LANGUAGE plpgsql
+  ${EXTRA_NAMES.map((extra) => `_${EXTRAS[extra].column} ${EXTRAS[extra].type}`).join(', ')}
+) RETURNS text LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $function$
 DECLARE
   _now timestamptz := ${tables.now};
   _whole timestamptz := date_trunc('milliseconds', _now + interval '999 microseconds');
   _due timestamptz := COALESCE(_at, _whole + _after_ms * interval '1 millisecond');
+  _id bigint;
 BEGIN
-  IF _key IS NOT NULL AND EXISTS (SELECT FROM ${tables.delay} t WHERE t.name = _name AND t.key = _key) THEN
-    RETURN;
-  END IF;
-  RETURN QUERY
   INSERT INTO ${tables.delay} AS d (name, key, payload, due_at, wake_at, created_at, max_attempts, ${EXTRA_COLUMNS.join(', ')})
-  VALUES (_name, _key, _payload::jsonb, _due, GREATEST(_due, _whole), _now, _max_attempts, ${EXTRA_COLUMNS.map((column) => `_${column}`).join(', ')})
+  SELECT _name, _key, _payload::jsonb, _due, GREATEST(_due, _whole), _now, _max_attempts, ${EXTRA_COLUMNS.map((column) => `_${column}`).join(', ')}
+  WHERE NOT EXISTS (SELECT FROM ${tables.delay} t WHERE t.name = _name AND t.key = _key)
   ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING
-  RETURNING d.id::text, (date_part('epoch', d.due_at) * 1e3::float8)::bigint::text,
-            (date_part('epoch', _now) * 1e6::float8)::bigint::text;
+  RETURNING d.id, d.due_at INTO _id, _due;
+  RETURN _id::text || ' ' || (date_part('epoch', _due) * 1e3::float8)::bigint::text
+                   || ' ' || (date_part('epoch', _now) * 1e6::float8)::bigint::text;
 END $function$`;
 
 /**
- * Inserts a delay; a key that is taken answers no row. Parameters: name, key, payload, after_ms,
- * at, max_attempts, the extras. All but name and payload may be null; one of after_ms and at is.
+ * Inserts a delay; a key that is taken answers NULL. Parameters: name, key, payload, after_ms, at,
+ * max_attempts, the extras. All but name and payload may be null; one of after_ms and at is.
  */
 export const scheduleOneSql = (tables: Tables): string =>
-  `SELECT id, due_ms, now_us FROM ${functionOf(tables, SCHEDULE_ONE)}(
-  $1::text, $2::text, $3::text, $4::float8, $5::timestamptz, $6::int, ${EXTRA_NAMES.map((extra, n) => `$${7 + n}::${EXTRAS[extra].type}`).join(', ')})`;
+  `SELECT ${functionOf(tables, SCHEDULE_ONE)}($1, $2, $3, $4, $5, $6, ${EXTRA_NAMES.map((_, n) => `$${7 + n}`).join(', ')}) AS answer`;
 
 /** The functions of one installation, with their arguments. */
 export const functionsOf = (tables: Tables): string[] => [
