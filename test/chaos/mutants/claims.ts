@@ -57,13 +57,15 @@ export const CLAIMS = {
     about: 'takes dead letters for rows that are due',
     patches: [
       patch(CLAIM, IS_DUE, "`(d.wake_at = 'infinity' OR ${wakeOf('d')} <= clock.now OR"),
+      // Nearly all dead letters have none left.
+      patch(CLAIM, '      AND d.attempts < COALESCE(d.max_attempts, ${of}.max_attempts)\n', ''),
       patch(
         'store/node.store.ts',
         'return sweptOf(row);',
         `const page = sweptOf(row);
     const dead = await this.runner.query(
       \`SELECT id::float8 AS id, epoch, name, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "wakeMs",
-              false AS stalled, true AS failed
+              NULL AS "group", false AS stalled, true AS failed
        FROM delay_queue.delay WHERE wake_at = 'infinity' LIMIT 100\`,
       [],
     );
