@@ -15,11 +15,6 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/advisory-locks'],
   },
-  'shows-strangers-names-as-they-are': {
-    about: 'writes the names of a stranger into its errors as they are',
-    patches: [patch(LOCK, 'printable(text, SHOWN_LENGTH_MAX)', 'text')],
-    tests: ['integration/advisory-locks'],
-  },
   'ends-what-a-hint-names': {
     about: 'ends the attempts that a hint names',
     patches: [

@@ -1,4 +1,3 @@
-import { printable } from '../../api/error-text.js';
 import { DelayConfigError } from '../../api/errors.js';
 import {
   idsBeginAgain,
@@ -92,9 +91,6 @@ export const LOCK_WITHIN_MS = 60_000;
 /** Between two tries. A wait in the server might have no end. */
 const PAUSE: Growth = { firstMs: 10, factor: 2, lastMs: 250, jitter: 0.5 };
 
-/** Longest text of another role in a message. */
-const SHOWN_LENGTH_MAX = 63;
-
 /** Sends a statement in the transaction that will hold the lock. */
 type Query = (sql: string, parameters: unknown[]) => Promise<unknown>;
 
@@ -139,20 +135,18 @@ export async function takeAdvisoryLock(
   }
   const holders = (await query(HOLDER, [name])) as Holder[];
   throw new DelayConfigError(
-    `${what}: the advisory lock '${name}' was not free within ${withinMs / 1_000} s; ${throttledBy(holders)}. ` +
+    `${what}: the advisory lock '${name}' was not free within ${withinMs / 1_000} s; ${heldBy(holders)}. ` +
       'Wait for it and start again; if it runs no migrations, end it with pg_terminate_backend(pid)',
   );
 }
 
-function throttledBy([holder]: readonly Holder[]): string {
+function heldBy([holder]: readonly Holder[]): string {
   if (holder === undefined) return 'its holder has just released it';
   const { pid, role, application } = holder;
-  const of = role === null ? '' : ` of the role ${shown(role)}`;
-  const named = application ? `, application_name ${shown(application)}` : '';
+  const of = role === null ? '' : ` of the role ${role}`;
+  const named = application ? `, application_name ${application}` : '';
   return `the session with pid ${pid}${of}${named} holds it`;
 }
-
-const shown = (text: string): string => printable(text, SHOWN_LENGTH_MAX);
 
 /**
  * TypeORM's `schema` and the `search_path` of a role or connection say where the application's
