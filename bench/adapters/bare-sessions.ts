@@ -4,6 +4,7 @@ import { engineSettings } from '../../src/delay-queue/database/connection-config
 import { PreparedStatements } from '../../src/delay-queue/database/prepared-statements.js';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
+import { type FenceAnswer, fencedOf } from '../../src/delay-queue/store/rows/answers.js';
 import type { ClaimedRow } from '../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Adapter, BenchWorker, Hears, Running } from './adapter.js';
 import { OURS } from './ours.js';
@@ -84,7 +85,8 @@ async function attemptsOn(url: string) {
   );
   const attempt = async ({ id, epoch }: ClaimedRow, n: number): Promise<void> => {
     const [, fenced] = await answers(client, `BEGIN; EXECUTE fence(${id}, ${epoch}, '30s')`);
-    if (fenced?.rows[0]?.['ids'] !== `[${id}]`) throw new Error(`the fence of ${id} did not hold`);
+    const { ids } = fencedOf(fenced?.rows[0] as FenceAnswer);
+    if (ids[0] !== id) throw new Error(`the fence of ${id} did not hold`);
     const closed = await client.query(ORDERS.close, [n]);
     const [removed] = await answers(client, `EXECUTE remove(${id}, ${epoch}, 0); COMMIT`);
     if (closed.rowCount !== 1 || removed?.rowCount !== 1) throw new Error(`${id} was not closed`);
