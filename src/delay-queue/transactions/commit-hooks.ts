@@ -96,6 +96,15 @@ export class TransactionEnds implements EntitySubscriberInterface {
     return true;
   }
 
+  /**
+   * Its COMMIT was never sent, and its connection is given back or dropped. The driver reports a
+   * session that the server has ended later than the error of its last statement.
+   */
+  neverCommitted(runner: QueryRunner): void {
+    this.#end(runner, 'rolled back');
+    this.#told(runner);
+  }
+
   /** @throws DelayInvalidError out of a statement whose transaction ended before its turn */
   beforeQuery({ queryRunner: runner, query, parameters }: BeforeQueryEvent): void {
     if (isInside(runner, parameters)) this.#pendingOf(runner);

@@ -13,6 +13,7 @@ import {
 import type { CallersPool } from '../database/own-pool.js';
 import type { Runner } from '../database/runner.js';
 import { type Growth, pauseMs } from '../tasks/recurring-task.js';
+import { TransactionEnds } from './commit-hooks.js';
 
 /**
  * Statements of callers without a transaction. Each is its own transaction, with a time limit. If
@@ -58,6 +59,7 @@ export class OutsideTransactions {
       } catch (error) {
         if (isCommitting) throw outcomeOf(error);
         await connection.answered(runner.rollbackTransaction()).catch(() => {});
+        TransactionEnds.of(this.dataSource).neverCommitted(runner);
         throw withoutEffect(error);
       }
     });
