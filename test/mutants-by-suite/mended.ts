@@ -250,4 +250,15 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/engine/session-probe'],
   },
+  'waits-by-floats': {
+    about: 'waits a millisecond longer for a token when the wait is not a whole number',
+    patches: [
+      patch(
+        CLAIM_LIMITED,
+        '`pg_catalog.round((${tokensOrMs})::numeric, 9)::float8`',
+        '`(${tokensOrMs})`',
+      ),
+    ],
+    tests: ['integration/testing/virtual-time'],
+  },
 };

@@ -102,6 +102,13 @@ const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
 const SINCE_FILLED =
   '(SELECT now FROM clock) - CASE WHEN pg_catalog.isfinite(q.filled_at) THEN q.filled_at ELSE (SELECT now FROM clock) END';
 
+/**
+ * 0.999 tokens and a refill of 0.001 make a wait of 1.0000000000000009 ms, which would last for two.
+ * A slot that is taken a billionth of a token early leaves that much less.
+ */
+const whole = (tokensOrMs: string): string =>
+  `pg_catalog.round((${tokensOrMs})::numeric, 9)::float8`;
+
 /** Counts rows for each limit: of each group, and of the whole name. */
 const ofEachLimit = (rows: string, group: string, those = 'true'): string => `
   SELECT name, ${group} AS group_id, pg_catalog.count(*) AS many FROM ${rows} WHERE ${those} AND ${group} <> '' GROUP BY 1, 2
@@ -178,7 +185,7 @@ running AS MATERIALIZED (${ofEachLimit(
   'runs AND id <> ALL (ARRAY(SELECT s.id FROM seen s WHERE s.orphaned))',
 )}),
 room AS MATERIALIZED (
-  SELECT m.*, LEAST(m.free, CASE WHEN m.burst > 0::float8 THEN pg_catalog.floor(m.tokens) END)::int AS slots
+  SELECT m.*, LEAST(m.free, CASE WHEN m.burst > 0::float8 THEN pg_catalog.floor(${whole('m.tokens')}) END)::int AS slots
   FROM (SELECT m.*, CASE WHEN m.concurrency > 0 THEN m.concurrency - COALESCE(r.many, 0) END AS free
         FROM met m LEFT JOIN running r USING (name, group_id)) m
 ),
@@ -222,7 +229,7 @@ over AS (
 began AS MATERIALIZED (${ofEachLimit('claimed', "COALESCE(group_id, '')")}),
 used AS MATERIALIZED (
   SELECT u.*, CASE WHEN u.burst > 0::float8 AND u.left_of < 1::float8
-         THEN GREATEST(0, pg_catalog.ceil((pg_catalog.ceil(u.burst / 2::float8) - u.left_of) / u.refill)) ELSE 0 END AS wait_ms
+         THEN GREATEST(0, pg_catalog.ceil(${whole('(pg_catalog.ceil(u.burst / 2::float8) - u.left_of) / u.refill')})) ELSE 0 END AS wait_ms
   FROM (SELECT r.*, COALESCE(b.many, 0) AS many, r.tokens - COALESCE(b.many, 0)::float8 AS left_of FROM room r LEFT JOIN began b USING (name, group_id)) u
 ),
 spent AS (
