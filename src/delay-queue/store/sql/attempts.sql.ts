@@ -153,7 +153,7 @@ export const fenceOneSql = ({ delay }: Tables): string =>
   proof(`COALESCE((SELECT '[' || d.id::text || ']' FROM ${delay} d
                   WHERE d.id = $1::bigint AND d.epoch = $2::bigint FOR UPDATE), '[]')`);
 
-/** One column, a JSON array: for six, `pg` and the server spend 10 µs more on each attempt. */
+/** One column, a JSON array: `pg` builds a class of row from the columns of each answer. */
 const proof = (ids: string): string => `
 SELECT '["' || pg_catalog.pg_backend_pid()::text || '","' || ${presentEpochUs('pg_catalog.transaction_timestamp()')}::text
        || '","' || pg_catalog.pg_current_xact_id()::text || '","' || pg_catalog.current_setting('transaction_isolation')
