@@ -106,14 +106,15 @@ describe('slots, however claims and calls come and go', () => {
       let waiting: typeof calls = [];
       const check = (): void => {
         for (const { handler, running, prefetched, asked } of names) {
-          expect(running).toBeLessThanOrEqual(handler.concurrency);
-          expect(prefetched).toBeLessThanOrEqual(
-            Math.min(CLAIM_BATCH, (handler.concurrency * (handler.transactional ? 25 : 20)) / 5),
-          );
-          expect(asked).toBeLessThanOrEqual(prefetched);
+          const { concurrency, transactional } = handler;
+          const aheadMax = Math.min(CLAIM_BATCH, (concurrency * (transactional ? 25 : 20)) / 5);
+          // Not an expectation for each of half a million comparisons: that took four seconds.
+          if (running > concurrency || prefetched > aheadMax || asked > prefetched) {
+            throw new Error(`${handler.name}: ${running} run, ${prefetched} ahead, ${asked} asked`);
+          }
         }
         const inTransactions = node.of('fenced').running + node.of('other').running;
-        expect(inTransactions).toBeLessThanOrEqual(CONNECTIONS);
+        if (inTransactions > CONNECTIONS) throw new Error(`${inTransactions} transactions`);
       };
       const begin = (some: typeof calls): void => {
         for (const call of some) {
