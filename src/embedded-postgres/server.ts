@@ -17,7 +17,9 @@ const LOG_LIMIT_BYTES = 10_000_000;
 
 /** `running`: Postgres has a port. Only a connection shows whether it accepts connections yet. */
 export type ServerState =
-  { state: 'stopped' } | { state: 'starting' } | { state: 'running'; url: string };
+  | { state: 'stopped' }
+  | { state: 'starting' }
+  | { state: 'running'; url: string };
 
 /** The server of one data folder: starts it, stops it, and finds out whether it runs. */
 export class Server {

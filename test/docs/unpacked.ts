@@ -14,7 +14,7 @@ export interface Unpacked {
  * other; any other block is a module of its own.
  *
  * The folder lies inside the project, from where packages and `nestjs-delay-queue` itself are found,
- * and under `.data`, which git, prettier and the linter pass by.
+ * and under `.data`, which git, the formatter and the linter pass by.
  */
 export function unpack(document: Document): Unpacked {
   mkdirSync(join(ROOT, '.data'), { recursive: true });

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import * as prettier from 'prettier';
+import { format, type FormatConfig } from 'oxfmt';
 import { Declarations, ROOT } from './declarations.js';
 import { type Table, TABLES } from './tables.js';
+
+/** As `npm run format` has it. */
+const STYLE: FormatConfig = JSON.parse(readFileSync(join(ROOT, '.oxfmtrc.json'), 'utf8'));
 
 /** The page whose tables are written from the declarations. */
 export const PAGE = join(ROOT, 'docs/api.md');
@@ -25,8 +28,10 @@ export async function generatedPage(written: string = writtenPage()): Promise<st
   if (missing.size > 0) {
     throw new Error(`docs/api.md has no place for ${[...missing].join(', ')}`);
   }
-  const style = await prettier.resolveConfig(PAGE);
-  return await prettier.format(page, { ...style, filepath: PAGE });
+  const { code, errors } = await format(PAGE, page, STYLE);
+  if (errors.length > 0)
+    throw new Error(`docs/api.md: ${errors.map(({ message }) => message).join('; ')}`);
+  return code;
 }
 
 const markdown = ([header = [], ...rows]: Table): string =>

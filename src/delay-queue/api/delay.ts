@@ -160,7 +160,8 @@ export type CatchUp = 'latest' | 'each' | 'none';
 
 /** How a delay recurs: an interval in milliseconds, or the wall clock of a time zone. */
 export type DelayRepeat = { catchUp: CatchUp } & (
-  { every: number } | { cron: string; timeZone: string }
+  | { every: number }
+  | { cron: string; timeZone: string }
 );
 
 /** When a delay is due: `after` counts from the database's clock, `at` is an absolute instant. */
@@ -555,11 +556,13 @@ export type RescheduleResult =
 
 /** `retried`: the dead letter is due now, with all attempts. `absent`: that key has none. */
 export type RetryDeadResult =
-  { verdict: 'retried'; id: string; dueAt: Date } | { verdict: 'absent' };
+  | { verdict: 'retried'; id: string; dueAt: Date }
+  | { verdict: 'absent' };
 
 /** `discarded`: the dead letter is gone. `absent`: that key or id has none. */
 export type DiscardDeadResult =
-  { verdict: 'discarded'; id: string; dueAt: Date } | { verdict: 'absent' };
+  | { verdict: 'discarded'; id: string; dueAt: Date }
+  | { verdict: 'absent' };
 
 /**
  * - `due`: it no longer waits. `dueAt` is now, or earlier if it was due already.

@@ -11,7 +11,8 @@ import type {
 
 /** One delay in a list: by name and key, or by `id`, which delays without a key have too. */
 export type DelayTarget<N extends DelayName = DelayName> =
-  { name: N; key: string; id?: never } | { id: string; name?: never; key?: never };
+  | { name: N; key: string; id?: never }
+  | { id: string; name?: never; key?: never };
 
 /**
  * Selects delays that match every given field. An omitted field matches anything.
@@ -79,7 +80,13 @@ export interface PageOptions extends InTransaction {
 
 /** Sort key of `groupStats`: `total`, or a field of the groups. */
 export type GroupOrder =
-  'total' | 'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue' | 'oldestOverdueMs';
+  | 'total'
+  | 'scheduled'
+  | 'running'
+  | 'retrying'
+  | 'dead'
+  | 'overdue'
+  | 'oldestOverdueMs';
 
 /** The groups that `groupStats` returns, highest value first; ties by name and group. */
 export interface GroupStatsOptions extends InTransaction {

@@ -247,7 +247,8 @@ function parsed<Filter>(parsers: Parsers<Filter>, filter: unknown, mayBeEmpty: b
 
 /** Where a page of a story begins. Without `behind`: at the newest line of the history. */
 export type StoryPosition =
-  { among: 'live'; behindId: number } | { among: 'ended'; behind: EndedPosition | undefined };
+  | { among: 'live'; behindId: number }
+  | { among: 'ended'; behind: EndedPosition | undefined };
 
 const PLACE = /^(?:live (\d{1,16})|ended (-?\d{1,16}) (\d{1,16}) (\d{1,16}))$/;
 

@@ -29,7 +29,8 @@ import {
 const TARGETS_MAX = 10_000;
 
 type ManyResult<Verdict extends string = string> =
-  { verdict: Exclude<Verdict, 'absent'>; id: string; dueAt: Date } | { verdict: 'absent' };
+  | { verdict: Exclude<Verdict, 'absent'>; id: string; dueAt: Date }
+  | { verdict: 'absent' };
 
 /** Changes the delays that one call lists, in one transaction. Each gets its own verdict. */
 export class ManyWrites {

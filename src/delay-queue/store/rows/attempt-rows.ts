@@ -101,7 +101,8 @@ export interface Retry {
 
 /** How an attempt ended whose delay stays. `unbegun`: its handler was not called. */
 type RetryEnd =
-  Exclude<AttemptOutcome, 'completed' | 'superseded' | 'running' | 'lost'> | 'unbegun';
+  | Exclude<AttemptOutcome, 'completed' | 'superseded' | 'running' | 'lost'>
+  | 'unbegun';
 
 /** An attempt whose payload this node cannot read. */
 export interface Unread {
