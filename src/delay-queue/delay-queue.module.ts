@@ -28,6 +28,7 @@ import {
   dataSourceProvider,
 } from './database/chosen-data-source.js';
 import { DelayAdmin } from './delay.admin.js';
+import { DelayHealth } from './delay.health.js';
 import { DelayLog, DelayTrace } from './delay.log.js';
 import { DelayService } from './delay.service.js';
 import { DelayWorker } from './delay.worker.js';
@@ -151,6 +152,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       MetadataScanner,
       DelayAdmin,
       DelayEvents,
+      DelayHealth,
       DelayLog,
       DelayService,
       DelayTrace,
@@ -169,7 +171,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
   }))
   .build();
 
-const SERVICES = [DelayService, DelayAdmin, DelayWorker, WheelService, DelayEvents];
+const SERVICES = [DelayService, DelayAdmin, DelayHealth, DelayWorker, WheelService, DelayEvents];
 
 function refuseWithoutForRoot(): never {
   throw new DelayConfigError(

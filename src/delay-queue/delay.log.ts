@@ -116,6 +116,8 @@ const FAILURE_EVERY_MS = 60_000;
 /** A task that works for this long has recovered. A hanging statement would show after 15 s. */
 const WORKS_AGAIN_AFTER_MS = 20_000;
 const NAMES_LISTED = 50;
+/** Corrections below this are part of keeping a clock right. */
+const JUMP_MS = 1_000;
 
 /**
  * All log lines of the library, with the context `DelayQueue`, except those of `delay.log.ts`.
@@ -147,6 +149,11 @@ export class DelayLog {
       ),
     );
     events.on('advice', ({ message }) => this.#logger.warn(message));
+    events.on('clockJumped', ({ byMs }) => {
+      if (Math.abs(byMs) < JUMP_MS) return;
+      const how = `${byMs > 0 ? 'forward' : 'back'} by ${(Math.abs(byMs) / 1_000).toFixed(1)} s`;
+      this.#logger.warn(`the clock of the database jumped ${how}: timers follow it`);
+    });
     events.on('retrying', ({ waitMs, error, cause, ...of }) =>
       this.#logger.warn(
         `${delayText(of)} failed, again in ${Math.round(waitMs)} ms: ${error}`,

@@ -89,6 +89,8 @@ export {
 export type { DataSourceChoice } from './database/chosen-data-source.js';
 export type { DelayQueueOptions } from './config/options.js';
 export { DelayAdmin } from './delay.admin.js';
+export { DelayHealth } from './delay.health.js';
+export type * from './api/health.js';
 export { DelayService } from './delay.service.js';
 export { DelayWorker } from './delay.worker.js';
 export {

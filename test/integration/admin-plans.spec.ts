@@ -1,11 +1,12 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
+import { HealthStore } from '../../src/delay-queue/store/health.store.js';
 import { SelectionStore } from '../../src/delay-queue/store/selection.store.js';
 import type { EndedFilter, RowFilter } from '../../src/delay-queue/store/sql/fragments/filter.js';
 import type { Runner } from '../../src/delay-queue/database/runner.js';
 import { explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
-import { FUTURE, fillDelays } from '../support/full-tables.js';
+import { FUTURE, fillDelays, SOON } from '../support/full-tables.js';
 
 /** What `DelayAdmin` reads of full tables. */
 const GROUPS = 1_000;
@@ -94,4 +95,16 @@ it.each<[what: string, filter: RowFilter, groups: number]>([
   const read = scans.reduce((total, { rows }) => total + rows, 0);
   expect(read).toBeLessThanOrEqual(groups * EACH);
   expect(plan!.buffers).toBeLessThan(groups * EACH * 1.2 + 50);
+});
+
+it.each([
+  ['the backlog', (health: HealthStore) => health.backlog(30_000), 10_000],
+  ['dead letters and what is due soon', (health: HealthStore) => health.vitals(), SOON + 60],
+])('health reads of %s what it shows, and nothing of the future', async (_what, read, rows) => {
+  const [plan] = await plansOf((runner) =>
+    read(new HealthStore(runner, { schema: 'delay_queue', clock: 'database' })).catch(() => {}),
+  );
+  const scans = plan!.scansOf('delay');
+  expect(scans.map(({ type }) => type)).not.toContain('Seq Scan');
+  expect(scans.reduce((total, each) => total + each.rows, 0)).toBeLessThanOrEqual(rows);
 });

@@ -6,6 +6,7 @@ import { MENDED } from './mended.js';
 import { CROWDS } from './crowds.js';
 import { SHARED_TRANSACTIONS } from './transactions.js';
 import { FUNCTIONS_FOR_ONE } from './functions.js';
+import { HEALTH } from './health.js';
 import { IDLE } from './idle.js';
 import { USERS_FUNCTIONS } from './users-functions.js';
 import { DEPLOYS } from './deploys.js';
@@ -33,6 +34,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...CROWDS,
   ...SHARED_TRANSACTIONS,
   ...FUNCTIONS_FOR_ONE,
+  ...HEALTH,
   ...IDLE,
   ...USERS_FUNCTIONS,
   ...DEPLOYS,

@@ -11,6 +11,7 @@ export const TABLES: Record<string, (declarations: Declarations) => Table> = {
   methods: (declarations) => methodTable(declarations, 'DelayService'),
   administration: (declarations) => methodTable(declarations, 'DelayAdmin'),
   worker: (declarations) => methodTable(declarations, 'DelayWorker'),
+  health: (declarations) => methodTable(declarations, 'DelayHealth'),
   filters: (declarations) => [
     ['filter', 'matches'],
     ...rows(declarations.members('DelayFilter'), said),

@@ -81,6 +81,11 @@ export interface DelayEventMap {
   taskFailed: [{ task: string; error: unknown }];
   /** A background task works again after a failure. */
   taskRecovered: [{ task: string }];
+  /**
+   * The database's clock was set by so many milliseconds, or another server with another clock took
+   * over. Timers follow it.
+   */
+  clockJumped: [{ byMs: number }];
   /** The node is ready. With `worker: false` it only schedules; `run()` would serve `names`. */
   ready: [{ node: string; names: string[]; worker: boolean; listens: boolean }];
   /** The application is closing: nothing more is claimed, and `running` handlers are aborted. */

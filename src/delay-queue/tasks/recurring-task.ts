@@ -168,6 +168,8 @@ export class RecurringTask {
   #stopped = true;
   #failures = 0;
   #wakeOff: (() => void) | undefined;
+  #workedAtMs = Number.NaN;
+  #endedAtMs = Number.NaN;
 
   /**
    * @param run returns the pause until the next run, in milliseconds
@@ -182,6 +184,11 @@ export class RecurringTask {
   start(afterMs = 0): void {
     this.#stopped = false;
     this.#sleep(afterMs);
+  }
+
+  /** `performance.now()` when a run last worked, and when one last ended; NaN: none has. */
+  get last(): { workedAtMs: number; endedAtMs: number } {
+    return { workedAtMs: this.#workedAtMs, endedAtMs: this.#endedAtMs };
   }
 
   /** Runs now, or right after the present run. */
@@ -224,10 +231,12 @@ export class RecurringTask {
     try {
       const nextInMs = await this.run();
       this.#failures = 0;
+      this.#workedAtMs = this.#endedAtMs = performance.now();
       this.health.worked();
       return nextInMs;
     } catch (error) {
       this.#failures += 1;
+      this.#endedAtMs = performance.now();
       this.health.failed(error);
       if (!this.#stopped) this.#wakeOff = this.health.whenAnotherWorks(() => this.runNow());
       return retryPauseMs(this.#failures);

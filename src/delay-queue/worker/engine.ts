@@ -21,11 +21,19 @@ import { WheelService } from '../timer-wheel/wheel.service.js';
 import { AfterCommit } from '../transactions/commit-hooks.js';
 import type { WrittenAt } from './hints.js';
 import { BUILT, type Built } from './wiring.js';
+import type { WorkerVitals } from './worker.js';
 import { ListedTasks, STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
 
 /** Postgres truncates an application's name to this length. */
 const APPLICATION_NAME_MAX = 63;
+
+/** What the engine shows of itself; see `DelayHealth`. */
+export interface EngineVitals {
+  state: 'starting' | 'running' | 'closing' | 'stopped';
+  /** Undefined: no worker runs here now. */
+  worker: WorkerVitals | undefined;
+}
 
 /** Life cycle of the engine: starts at bootstrap, drains before the DataSource closes. */
 @Injectable()
@@ -139,6 +147,29 @@ export class Engine implements ProducersEngine {
   get isRunning(): boolean {
     const worker = this.#switch?.worker;
     return worker !== undefined && worker.hasStarted && !worker.isShut;
+  }
+
+  /** What tells whether this node works. */
+  get vitals(): EngineVitals {
+    const worker = this.#switch?.worker;
+    const isOver = this.#closing !== undefined;
+    return {
+      state: this.#stopped !== undefined ? 'stopped' : isOver ? 'closing' : this.#startState,
+      worker: worker?.hasStarted && !worker.isShut ? worker.vitals : undefined,
+    };
+  }
+
+  /** Where its statements run; undefined before its start. */
+  get connections(): EngineConnections | undefined {
+    return this.#connections;
+  }
+
+  /** A worker that is wanted and has work belongs to the start. */
+  get #startState(): 'starting' | 'running' {
+    const workers = this.#switch;
+    if (workers === undefined) return 'starting';
+    const isAwaited = this.#isWanted && workers.hasWork && !workers.worker?.hasStarted;
+    return isAwaited ? 'starting' : 'running';
   }
 
   /** Where callers' statements can be prepared; undefined: nowhere. */

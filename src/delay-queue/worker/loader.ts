@@ -106,6 +106,11 @@ export class Loader {
     return this.#task.stop();
   }
 
+  /** How often it loads now, and its last loads: see `RecurringTask.last`. */
+  get loads(): { everyMs: number; workedAtMs: number; endedAtMs: number } {
+    return { everyMs: this.#loadEveryMs, ...this.#task.last };
+  }
+
   async #load(): Promise<number> {
     this.#isAsleep = false;
     this.idle.end();

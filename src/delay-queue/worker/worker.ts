@@ -1,6 +1,7 @@
 import type { Idle } from '../tasks/recurring-task.js';
 import type { InFlight } from './claims.js';
 import { followHearing } from './hints.js';
+import type { Loader } from './loader.js';
 import type { ManualRuns } from './manual-runs.js';
 import type { Reruns } from './reruns.js';
 import type { TimerQueue } from './timer-queue.js';
@@ -8,6 +9,15 @@ import { partsOf, type WorkerParts, type WorkerSetup } from './wiring.js';
 
 /** How long the last outcomes may take to be written once the handlers have ended. */
 const WRITTEN_WITHIN_MS = 5_000;
+
+/** What a worker shows of itself; see `DelayHealth`. */
+export interface WorkerVitals {
+  loads: Loader['loads'];
+  /** It leaves the database alone, so no load is missing. */
+  isIdle: boolean;
+  /** Calls of a name; undefined: no handler here. */
+  callsOf(name: string): { running: number; concurrency: number } | undefined;
+}
 
 /** The half of the engine that runs handlers, started and drained as one. */
 export class Worker {
@@ -44,7 +54,8 @@ export class Worker {
       queue.leaveToOthers();
       scanner.restart();
     });
-    clock.jumped.on(() => {
+    clock.jumped.on((byMs) => {
+      this.setup.events.emit('clockJumped', { byMs });
       queue.realign();
       loader.clockJumped();
       throttles.clear();
@@ -76,6 +87,19 @@ export class Worker {
     await notifier.nodesChanged(options.nodeName);
     this.#hasStarted = true;
     return listens;
+  }
+
+  /** What tells whether it works. */
+  get vitals(): WorkerVitals {
+    const { loader, idle, names } = this.#parts;
+    return {
+      loads: loader.loads,
+      isIdle: idle.isOn,
+      callsOf: (name) => {
+        const state = names.find(name);
+        return state && { running: state.running, concurrency: state.handler.concurrency };
+      },
+    };
   }
 
   /** Whether its start is over, so that it can be drained. */

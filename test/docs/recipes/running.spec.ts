@@ -3,13 +3,13 @@ import { type INestApplication, Logger } from '@nestjs/common';
 import {
   type Delay,
   DelayAdmin,
-  DelayEvents,
   DelayWorker,
   OnDelay,
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
+import { Engine } from '../../../src/delay-queue/worker/engine.js';
 import { PgBouncer } from '../../servers/support/pgbouncer.js';
 import { sayNotRun } from '../../servers/support/programs.js';
 import { until } from '../../support/until.js';
@@ -147,11 +147,12 @@ it('kubernetes.md: is ready when it works, and not from the signal on; alive in 
       const answer = await fetch(`${await app.getUrl()}/health/${path}`);
       return [answer.status, await answer.json()];
     };
-    expect(await asked('live')).toEqual([200, { live: true }]);
-    expect(await asked('ready')).toEqual([200, { ready: true }]);
-    app.get(DelayEvents).emit('closing', { node: 'this one', running: 0 });
-    expect(await asked('ready')).toMatchObject([503, {}]);
-    expect(await asked('live')).toMatchObject([200, {}]);
+    const up = { status: 'up', reasons: [] };
+    expect(await asked('live')).toEqual([200, up]);
+    expect(await asked('ready')).toEqual([200, up]);
+    await app.get(Engine).close();
+    expect(await asked('ready')).toMatchObject([503, { reasons: [{ state: 'closing' }] }]);
+    expect(await asked('live')).toEqual([200, up]);
   } finally {
     await app.close();
   }

@@ -1,0 +1,89 @@
+import type { Duration } from './delay.js';
+
+/**
+ * - `up`: delays fire when they are due.
+ * - `degraded`: they still run, or most of them do, and a person should look.
+ * - `down`: this node runs and schedules nothing.
+ */
+export type HealthStatus = 'up' | 'degraded' | 'down';
+
+/** Fields of all reasons. */
+interface Reason<What extends string> {
+  what: What;
+  status: Exclude<HealthStatus, 'up'>;
+  /** What it is, in one sentence. */
+  text: string;
+}
+
+/** This node cannot work. */
+export type NodeReason =
+  /** `starting`, `closing` or `stopped`. */
+  | (Reason<'notRunning'> & { state: 'starting' | 'closing' | 'stopped' })
+  /** No load has been answered for so long: three times `loadEvery` or more. */
+  | (Reason<'loadsMissing'> & { sinceMs: number })
+  /** A background task fails: `claim`, `complete`, `begin`, … It is tried again and again. */
+  | (Reason<'taskFailing'> & { task: string; forMs: number; error: string })
+  /** LISTEN has ended: delays that other processes schedule may be late by a second. */
+  | (Reason<'listenLost'> & { forMs: number; error: string })
+  /** The database's clock was set, or another server with another clock took over. */
+  | (Reason<'clockJumped'> & { byMs: number; agoMs: number });
+
+/** The backlog, as the database knows it. */
+export type BacklogReason =
+  /**
+   * Delays of the name are due, and neither a pause nor a limit holds them. `running` of at most
+   * `concurrency` calls run on this node; both are `null` if it does not serve the name.
+   */
+  | (Reason<'late'> & {
+      name: string;
+      late: number;
+      oldestLateMs: number;
+      running: number | null;
+      concurrency: number | null;
+    })
+  /** Delays of the name are due, and no live node serves it. */
+  | (Reason<'unserved'> & { name: string; late: number; oldestLateMs: number })
+  /** More dead letters than `deadLettersMax`. Counted up to ten times of that. */
+  | (Reason<'deadLetters'> & { dead: number; deadLettersMax: number });
+
+/** The database itself. */
+export type DatabaseReason =
+  /** It did not answer, or refused the statement. */
+  | (Reason<'databaseGone'> & { error: string })
+  /** It is a standby, or every transaction is read-only. */
+  | Reason<'databaseReadOnly'>
+  /**
+   * A transaction, a replication slot or a prepared transaction keeps vacuum from removing dead
+   * rows. Only what this role may see.
+   */
+  | (Reason<'snapshotHeld'> & { holder: string; forMs: number })
+  /** Dead rows or indexes have outgrown the live rows of the table. */
+  | (Reason<'bloated'> & { table: string; rows: number; deadRows: number; bytes: number })
+  /** Autovacuum is off for the server or for the table. */
+  | (Reason<'autovacuumOff'> & { table: string });
+
+/** Why a node is not `up`. */
+export type HealthReason = NodeReason | BacklogReason | DatabaseReason;
+
+/** What `DelayHealth` answers. `up` has no reasons; otherwise the worst reason comes first. */
+export interface HealthReport {
+  status: HealthStatus;
+  reasons: HealthReason[];
+}
+
+/** What counts as unhealthy. */
+export interface HealthOptions {
+  /** A delay that has been due for longer is late. Default `'1m'`, 1 s to 24 h. */
+  lateAfter?: Duration;
+  /** Dead letters that are no reason yet. Default 100, 0 to 100,000. */
+  deadLettersMax?: number;
+  /** A snapshot may be held for so long. Default `'10m'`, 1 s to 7 days. */
+  snapshotAfter?: Duration;
+}
+
+/** What Terminus hands out: `HealthIndicatorService.check(key)`. Version 11 has no `degraded`. */
+export interface HealthIndicator<Result> {
+  up(data: object): Result;
+  down(data: object): Result;
+  degraded?(data: object): Result;
+}

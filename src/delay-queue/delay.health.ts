@@ -1,0 +1,128 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DelayEvents } from './api/events.js';
+import type { HealthIndicator, HealthOptions, HealthReason, HealthReport } from './api/health.js';
+import { checkInteger, parseDurationBetween } from './config/durations.js';
+import { checkKnownOptions } from './config/known-options.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
+import type { EngineConnections } from './database/engine-connections.js';
+import { Noticed, Readings } from './health/readings.js';
+import {
+  goneOf,
+  type HealthLimits,
+  isStuck,
+  inWords,
+  reasonsOfBacklog,
+  reasonsOfNode,
+  reasonsOfServer,
+  reportOf,
+} from './health/report.js';
+import { HealthStore } from './store/health.store.js';
+import { LOADS_MISSED_MAX } from './store/sql/fragments/clock.js';
+import { Engine } from './worker/engine.js';
+
+/**
+ * Tells whether delays fire when they are due, and if not, why.
+ *
+ * ```ts
+ * const { status, reasons } = await this.health.check(); // readiness, alerts
+ * const { status } = this.health.live();                 // liveness: no statement
+ * ```
+ *
+ * However many ask, the database gets two small statements in five seconds, and two in a minute
+ * about its own state; without a caller it gets none.
+ */
+@Injectable()
+export class DelayHealth {
+  readonly #noticed: Noticed;
+  #readings: { of: EngineConnections; readings: Readings } | undefined;
+
+  /** @internal */
+  constructor(
+    private readonly engine: Engine,
+    events: DelayEvents,
+    @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
+  ) {
+    this.#noticed = new Noticed(events);
+  }
+
+  /**
+   * Checks this node, the backlog of all nodes and the database, for readiness and alerts. A database
+   * that does not answer within 5 s is `down`. It never throws for what it finds.
+   * @returns the status and the reasons for it, the worst first
+   * @throws DelayInvalidError an option is not valid
+   */
+  async check(options: HealthOptions = {}): Promise<HealthReport> {
+    const limits = limitsOf(options);
+    const vitals = this.engine.vitals;
+    const ofNode = reasonsOfNode(vitals, this.#noticed);
+    const readings = this.#readingsNow();
+    if (readings === undefined || vitals.state === 'stopped') return reportOf(ofNode);
+    const [backlog, server] = await Promise.allSettled([readings.backlog(), readings.server()]);
+    if (backlog.status === 'rejected') return reportOf([...ofNode, goneOf(backlog.reason)]);
+    const reasons: HealthReason[] = [
+      ...ofNode,
+      ...reasonsOfBacklog(backlog.value, limits, vitals.worker),
+      ...(server.status === 'fulfilled' ? reasonsOfServer(server.value, limits) : []),
+    ];
+    return reportOf(reasons);
+  }
+
+  /**
+   * Checks this process alone, for liveness, without a statement. `down` only if a restart would
+   * help: for a minute no load has ended, neither well nor with an error.
+   * @returns the status, at once
+   */
+  live(): HealthReport {
+    const stuck = isStuck(this.engine.vitals);
+    if (stuck === undefined) return reportOf([]);
+    const sinceMs = Math.round(stuck.sinceMs);
+    const text = `no load has ended for ${inWords(sinceMs)}: the process stands still`;
+    return reportOf([{ what: 'loadsMissing', status: 'down', text, sinceMs }]);
+  }
+
+  /**
+   * The same as a result of Terminus 11 or 12.
+   *
+   * ```ts
+   * @Get() @HealthCheck()
+   * ready() {
+   *   return this.checks.check([() => this.delays.indicate(this.indicators.check('delays'))]);
+   * }
+   * ```
+   * @param indicator `HealthIndicatorService.check(key)`; version 11 has no `degraded`, and shows `up`
+   * @returns a result of Terminus
+   */
+  async indicate<Result>(
+    indicator: HealthIndicator<Result>,
+    options: HealthOptions = {},
+  ): Promise<Result> {
+    const { status, reasons } = await this.check(options);
+    const data = { reasons: reasons.map(({ text }) => text) };
+    if (status === 'down') return indicator.down(data);
+    if (status === 'up') return indicator.up({});
+    return indicator.degraded === undefined ? indicator.up(data) : indicator.degraded(data);
+  }
+
+  #readingsNow(): Readings | undefined {
+    const { connections } = this.engine;
+    if (connections === undefined) return undefined;
+    if (this.#readings?.of !== connections) {
+      const store = new HealthStore(connections, this.options.installation);
+      const aliveMs = this.options.loadEveryMs * LOADS_MISSED_MAX;
+      this.#readings = { of: connections, readings: new Readings(store, aliveMs) };
+    }
+    return this.#readings.readings;
+  }
+}
+
+const KNOWN = ['lateAfter', 'deadLettersMax', 'snapshotAfter'];
+
+function limitsOf(options: HealthOptions): HealthLimits {
+  const given = checkKnownOptions(options, 'options', KNOWN);
+  const { lateAfter = '1m', deadLettersMax = 100, snapshotAfter = '10m' } = given;
+  return {
+    lateAfterMs: parseDurationBetween(lateAfter, 'lateAfter', '1s', '24h'),
+    deadLettersMax: checkInteger(deadLettersMax, 'deadLettersMax', 0, 100_000),
+    snapshotAfterMs: parseDurationBetween(snapshotAfter, 'snapshotAfter', '1s', '7d'),
+  };
+}

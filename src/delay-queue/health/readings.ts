@@ -1,0 +1,134 @@
+import type { DelayEvents } from '../api/events.js';
+import { describeError } from '../api/error-text.js';
+import type { BacklogRow, HolderRow, RelationRow, VitalsRow } from '../store/sql/health.sql.js';
+import type { HealthStore } from '../store/health.store.js';
+import { LATE, within } from '../tasks/signal.js';
+
+/** A statement of the engine ends within 15 s; a probe of a platform waits for less. */
+const ANSWER_WITHIN_MS = 5_000;
+
+/** Probes of many kinds may ask at once and often; the database is asked once in that time. */
+const BACKLOG_KEPT_MS = 5_000;
+
+/** Sizes and snapshots change slowly. */
+const SERVER_KEPT_MS = 60_000;
+
+/** A clock that jumped is a reason to look for so long. */
+const JUMP_TOLD_MS = 300_000;
+
+/** A failure that has not come again for so long is over, though nothing reported that it works. */
+const FAILURE_TOLD_MS = 60_000;
+
+interface Failure {
+  task: string;
+  sinceMs: number;
+  lastMs: number;
+  error: string;
+}
+
+/** What this node has noticed lately, on the monotonic clock. */
+export class Noticed {
+  readonly #failures = new Map<string, Failure>();
+  #jump: { byMs: number; atMs: number } | undefined;
+
+  constructor(events: DelayEvents) {
+    events.on('taskFailed', ({ task, error }) => {
+      const nowMs = performance.now();
+      const sinceMs = this.#recent(task)?.sinceMs ?? nowMs;
+      this.#failures.set(task, { task, sinceMs, lastMs: nowMs, error: describeError(error) });
+    });
+    events.on('taskRecovered', ({ task }) => void this.#failures.delete(task));
+    events.on('clockJumped', ({ byMs }) => {
+      this.#jump = { byMs, atMs: performance.now() };
+    });
+  }
+
+  /** The background tasks that fail. */
+  failures(): (Omit<Failure, 'sinceMs' | 'lastMs'> & { forMs: number })[] {
+    const nowMs = performance.now();
+    return [...this.#failures.keys()]
+      .map((task) => this.#recent(task))
+      .filter((failure) => failure !== undefined)
+      .map(({ task, sinceMs, error }) => ({ task, error, forMs: nowMs - sinceMs }));
+  }
+
+  get jump(): { byMs: number; agoMs: number } | undefined {
+    if (this.#jump === undefined) return undefined;
+    const agoMs = performance.now() - this.#jump.atMs;
+    return agoMs < JUMP_TOLD_MS ? { byMs: this.#jump.byMs, agoMs } : undefined;
+  }
+
+  #recent(task: string): Failure | undefined {
+    const failure = this.#failures.get(task);
+    const isOver = failure !== undefined && performance.now() - failure.lastMs > FAILURE_TOLD_MS;
+    return isOver ? undefined : failure;
+  }
+}
+
+/** What the database says of the backlog. */
+export interface Backlog {
+  vitals: VitalsRow;
+  names: BacklogRow[];
+}
+
+/** What it says of itself. */
+export interface ServerReadings {
+  holder: HolderRow | undefined;
+  relations: RelationRow[];
+}
+
+/** A reading that all who ask share, until it is too old. */
+class Kept<Reading> {
+  #reading: Promise<Reading> | undefined;
+  #endsAtMs = -Infinity;
+
+  constructor(
+    private readonly read: () => Promise<Reading>,
+    private readonly keptMs: number,
+  ) {}
+
+  /** Also an error is kept: a database that is gone is not asked by each probe. */
+  get now(): Promise<Reading> {
+    if (this.#reading !== undefined && performance.now() < this.#endsAtMs) return this.#reading;
+    const reading = this.#answered();
+    this.#endsAtMs = Infinity;
+    const over = (): void => {
+      this.#endsAtMs = performance.now() + this.keptMs;
+    };
+    reading.then(over, over);
+    this.#reading = reading;
+    return reading;
+  }
+
+  async #answered(): Promise<Reading> {
+    const answer = await within(this.read(), ANSWER_WITHIN_MS, { ref: false });
+    if (answer === LATE) throw new Error(`no answer within ${ANSWER_WITHIN_MS / 1_000} s`);
+    return answer;
+  }
+}
+
+/** Asks the database, however many ask this node. */
+export class Readings {
+  readonly #backlog: Kept<Backlog>;
+  readonly #server: Kept<ServerReadings>;
+
+  /** @param aliveMs how long a silent node still counts as alive */
+  constructor(store: HealthStore, aliveMs: number) {
+    this.#backlog = new Kept(async () => {
+      const [vitals, names] = await Promise.all([store.vitals(), store.backlog(aliveMs)]);
+      return { vitals, names };
+    }, BACKLOG_KEPT_MS);
+    this.#server = new Kept(async () => {
+      const [holder, relations] = await Promise.all([store.holder(), store.relations()]);
+      return { holder, relations };
+    }, SERVER_KEPT_MS);
+  }
+
+  backlog(): Promise<Backlog> {
+    return this.#backlog.now;
+  }
+
+  server(): Promise<ServerReadings> {
+    return this.#server.now;
+  }
+}

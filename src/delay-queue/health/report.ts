@@ -1,0 +1,207 @@
+import { describeError } from '../api/error-text.js';
+import type {
+  BacklogReason,
+  DatabaseReason,
+  HealthReason,
+  HealthReport,
+  HealthStatus,
+  NodeReason,
+} from '../api/health.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
+import type { BacklogRow, RelationRow } from '../store/sql/health.sql.js';
+import type { Backlog, Noticed, ServerReadings } from './readings.js';
+
+/** What a node knows of itself. */
+export interface NodeReadings {
+  state: 'starting' | 'running' | 'closing' | 'stopped';
+  worker: WorkerReadings | undefined;
+}
+
+interface WorkerReadings {
+  /** Instants on the monotonic clock, NaN if there is none yet. */
+  loads: { everyMs: number; workedAtMs: number; endedAtMs: number };
+  isIdle: boolean;
+  callsOf(name: string): { running: number; concurrency: number } | undefined;
+}
+
+export interface HealthLimits {
+  lateAfterMs: number;
+  deadLettersMax: number;
+  snapshotAfterMs: number;
+}
+
+/** A clock that was corrected by less is no reason to look. */
+const JUMP_MS = 1_000;
+
+/** A failure that goes away with the next try is none. */
+const FAILING_FOR_MS = 5_000;
+
+/** Dead rows and bytes below this are cleaned up soon, or cost nothing. */
+const DEAD_ROWS_MIN = 100_000;
+const INDEX_BYTES_MIN = 100_000_000;
+
+/** More dead rows than this for each live one, and more bytes of indexes for each row. */
+const DEAD_PER_ROW = 10;
+const INDEX_BYTES_PER_ROW = 10 * 155;
+
+/** Stuck for this many loads, and no less than a minute: a restart would help. */
+const STUCK_LOADS = 6;
+const STUCK_MS_MIN = 60_000;
+
+/** The worst first; within a status, as they were found. */
+export function reportOf(reasons: readonly HealthReason[]): HealthReport {
+  const down = reasons.filter(({ status }) => status === 'down');
+  const degraded = reasons.filter(({ status }) => status === 'degraded');
+  const status: HealthStatus = down.length > 0 ? 'down' : degraded.length > 0 ? 'degraded' : 'up';
+  return { status, reasons: [...down, ...degraded] };
+}
+
+/** What the node knows without asking. */
+export function reasonsOfNode({ state, worker }: NodeReadings, noticed: Noticed): NodeReason[] {
+  if (state !== 'running') {
+    const text = `the node is ${state === 'stopped' ? 'stopped' : `still ${state}`}`;
+    return [{ what: 'notRunning', status: 'down', text, state }];
+  }
+  return [...loadsMissing(worker), ...failuresOf(noticed), ...jumpOf(noticed)];
+}
+
+function loadsMissing(worker: WorkerReadings | undefined): NodeReason[] {
+  if (worker === undefined || worker.isIdle) return [];
+  const { everyMs, workedAtMs } = worker.loads;
+  const sinceMs = performance.now() - workedAtMs;
+  if (!(sinceMs > everyMs * LOADS_MISSED_MAX)) return [];
+  const text = `no load has been answered for ${inWords(sinceMs)}: other nodes take over what this one owns`;
+  return [{ what: 'loadsMissing', status: 'degraded', text, sinceMs: Math.round(sinceMs) }];
+}
+
+const failuresOf = (noticed: Noticed): NodeReason[] =>
+  noticed
+    .failures()
+    .filter(({ forMs }) => forMs >= FAILING_FOR_MS)
+    .map(({ task, forMs: exactMs, error }): NodeReason => {
+      const told = { status: 'degraded' as const, forMs: Math.round(exactMs), error };
+      const forWords = inWords(exactMs);
+      if (task === 'listen') {
+        const text = `LISTEN has not worked for ${forWords}: ${error}`;
+        return { what: 'listenLost', ...told, text };
+      }
+      return {
+        what: 'taskFailing',
+        ...told,
+        task,
+        text: `${task} fails for ${forWords}: ${error}`,
+      };
+    });
+
+function jumpOf({ jump }: Noticed): NodeReason[] {
+  if (jump === undefined || Math.abs(jump.byMs) < JUMP_MS) return [];
+  const [byMs, agoMs] = [Math.round(jump.byMs), Math.round(jump.agoMs)];
+  const how = byMs > 0 ? 'forward' : 'back';
+  const text = `the clock of the database jumped ${how} by ${inWords(Math.abs(byMs))}, ${inWords(agoMs)} ago`;
+  return [{ what: 'clockJumped', status: 'degraded', text, byMs, agoMs }];
+}
+
+/** A process that no load of which ends, well or badly, stands still: a restart would help. */
+export function isStuck({ state, worker }: NodeReadings): { sinceMs: number } | undefined {
+  if (state !== 'running' || worker === undefined || worker.isIdle) return undefined;
+  const { everyMs, endedAtMs } = worker.loads;
+  const sinceMs = performance.now() - endedAtMs;
+  return sinceMs > Math.max(STUCK_MS_MIN, everyMs * STUCK_LOADS) ? { sinceMs } : undefined;
+}
+
+/** What the database says of the backlog. */
+export function reasonsOfBacklog(
+  { vitals, names }: Backlog,
+  { lateAfterMs, deadLettersMax }: HealthLimits,
+  worker: WorkerReadings | undefined,
+): (BacklogReason | DatabaseReason)[] {
+  const readOnly: DatabaseReason[] = vitals.isReadOnly
+    ? [{ what: 'databaseReadOnly', status: 'down', text: 'the database accepts no writes' }]
+    : [];
+  const late = names
+    .filter(({ oldestLateMs }) => oldestLateMs > lateAfterMs)
+    .map((row) => (row.isServed ? lateOf(row, worker) : unservedOf(row)));
+  return [...readOnly, ...late, ...deadLettersOf(vitals.dead, deadLettersMax)];
+}
+
+function lateOf(row: BacklogRow, worker: WorkerReadings | undefined): BacklogReason {
+  const { name, late } = row;
+  const oldestLateMs = Math.round(row.oldestLateMs);
+  const { running, concurrency } = worker?.callsOf(name) ?? { running: null, concurrency: null };
+  const here = running === null ? '' : `; this node runs ${running} of at most ${concurrency}`;
+  const text = `${late} delays of ${name} are late, the oldest by ${inWords(oldestLateMs)}${here}`;
+  return { what: 'late', status: 'degraded', text, name, late, oldestLateMs, running, concurrency };
+}
+
+function unservedOf({ name, late, oldestLateMs: exactMs }: BacklogRow): BacklogReason {
+  const oldestLateMs = Math.round(exactMs);
+  const text = `${late} delays of ${name} are due, the oldest for ${inWords(oldestLateMs)}, and no live node serves it`;
+  return { what: 'unserved', status: 'degraded', text, name, late, oldestLateMs };
+}
+
+function deadLettersOf(dead: number, deadLettersMax: number): BacklogReason[] {
+  if (dead <= deadLettersMax) return [];
+  const text = `${dead} dead letters, more than ${deadLettersMax}`;
+  return [{ what: 'deadLetters', status: 'degraded', text, dead, deadLettersMax }];
+}
+
+/** The database did not answer, or refused. */
+export function goneOf(error: unknown): DatabaseReason {
+  const described = describeError(error);
+  const text = `the database does not answer: ${described}`;
+  return { what: 'databaseGone', status: 'down', text, error: described };
+}
+
+/** What the server says of its own work. */
+export function reasonsOfServer(
+  { holder, relations }: ServerReadings,
+  { snapshotAfterMs }: HealthLimits,
+): DatabaseReason[] {
+  const reasons: DatabaseReason[] = [];
+  if (holder !== undefined && (holder.heldMs ?? 0) > snapshotAfterMs) {
+    const forMs = Math.round(holder.heldMs ?? 0);
+    const text = `${holder.holder} holds a snapshot for ${inWords(forMs)}: vacuum removes no newer dead row`;
+    reasons.push({ what: 'snapshotHeld', status: 'degraded', text, holder: holder.holder, forMs });
+  }
+  for (const relation of relations) reasons.push(...bloatOf(relation));
+  return reasons;
+}
+
+function bloatOf(relation: RelationRow): DatabaseReason[] {
+  const { table, rows, deadRows, bytes, indexBytes, isVacuumed } = relation;
+  const reasons: DatabaseReason[] = [];
+  if (!isVacuumed) {
+    const text = `autovacuum is off for ${table}`;
+    reasons.push({ what: 'autovacuumOff', status: 'degraded', text, table });
+  }
+  const hasDeadRows = deadRows > rows * DEAD_PER_ROW + DEAD_ROWS_MIN;
+  const hasWideIndexes = indexBytes > rows * INDEX_BYTES_PER_ROW + INDEX_BYTES_MIN;
+  if (hasDeadRows || hasWideIndexes) {
+    const all = bytes + indexBytes;
+    const text = `${table} takes ${Math.round(all / 1e6)} MB for ${rows} rows and ${deadRows} dead ones`;
+    reasons.push({ what: 'bloated', status: 'degraded', text, table, rows, deadRows, bytes: all });
+  }
+  return reasons;
+}
+
+const UNITS: readonly [word: string, ms: number][] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+];
+
+/** The two largest units that are not zero. */
+export function inWords(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  const words: string[] = [];
+  let left = Math.round(ms / 1_000) * 1_000;
+  for (const [word, unitMs] of UNITS) {
+    const count = Math.floor(left / unitMs);
+    if (count === 0) continue;
+    words.push(`${count} ${word}`);
+    left -= count * unitMs;
+    if (words.length === 2) break;
+  }
+  return words.join(' ');
+}

@@ -1,0 +1,65 @@
+import { given, type Runner } from '../database/runner.js';
+import { type Installation, tablesOf } from '../database/tables.js';
+import { type Answer, reader } from './rows/columns.js';
+import {
+  BACKLOG,
+  type BacklogRow,
+  backlogSql,
+  HOLDER,
+  type HolderRow,
+  holdersSql,
+  RELATION,
+  type RelationRow,
+  relationsSql,
+  VITALS,
+  type VitalsRow,
+  vitalsSql,
+} from './sql/health.sql.js';
+
+/** Dead letters, and what is due within a minute, are counted up to this. */
+export const COUNTED_MAX = 100_001;
+
+const backlogOf = reader(BACKLOG);
+const holderOf = reader(HOLDER);
+const relationOf = reader(RELATION);
+const vitalsOf = reader(VITALS);
+
+/** What the health of a node is judged by, on the engine's own connections. */
+export class HealthStore {
+  readonly #sql;
+  readonly #schema: string;
+
+  constructor(
+    private readonly runner: Runner,
+    of: Installation,
+  ) {
+    const tables = tablesOf(of);
+    this.#schema = of.schema;
+    this.#sql = {
+      backlog: backlogSql(tables),
+      vitals: vitalsSql(tables),
+      holders: holdersSql(),
+      relations: relationsSql(),
+    };
+  }
+
+  async vitals(): Promise<VitalsRow> {
+    const [row] = await this.runner.query<Answer>(this.#sql.vitals, [COUNTED_MAX]);
+    return vitalsOf(given(row));
+  }
+
+  /** What is late by name, the oldest first; `aliveMs` as in `liveNames`. */
+  async backlog(aliveMs: number): Promise<BacklogRow[]> {
+    return (await this.runner.query<Answer>(this.#sql.backlog, [aliveMs])).map(backlogOf);
+  }
+
+  /** What keeps vacuum from removing rows for the longest time. */
+  async holder(): Promise<HolderRow | undefined> {
+    const [row] = await this.runner.query<Answer>(this.#sql.holders, []);
+    return row && holderOf(row);
+  }
+
+  async relations(): Promise<RelationRow[]> {
+    return (await this.runner.query<Answer>(this.#sql.relations, [this.#schema])).map(relationOf);
+  }
+}

@@ -1,0 +1,130 @@
+import { epochMs, type Tables, wakeOf } from '../../database/tables.js';
+import { asFlag, asMs, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
+import { clock, IS_SERVED, liveNames } from './fragments/clock.js';
+import { anyHeld, fullLimits, throttledBy } from './stats.sql.js';
+
+/** Overdue delays that are read, the longest overdue first. A larger backlog is as bad. */
+const OVERDUE_MAX = 10_000;
+
+/** The backlog of a name that neither a pause nor a limit explains. */
+export const BACKLOG = {
+  name: asText('w.name'),
+  isServed: asFlag('w.is_served'),
+  late: asNumber('w.late'),
+  oldestLateMs: asNumber('w.oldest_late_ms'),
+};
+
+export type BacklogRow = RowOf<typeof BACKLOG>;
+
+/** Minus infinity has no age. */
+const ageOf = (instant: string): string =>
+  epochMs(`clock.now - GREATEST(${instant}, '0001-01-01 00:00:00+00'::timestamptz)`);
+
+/** What is late, by name; reads what is overdue, and nothing of the future. Parameter: alive_ms. */
+export const backlogSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+${liveNames(tables, '$1')},
+due AS MATERIALIZED (
+  SELECT d.name, d.group_id, ${wakeOf('d')} AS since
+  FROM ${tables.delay} d
+  WHERE d.wake_at <= (SELECT now FROM clock)
+  ORDER BY d.wake_at, d.id
+  LIMIT ${OVERDUE_MAX}
+),
+overdue AS MATERIALIZED (
+  SELECT d.name, d.group_id, pg_catalog.count(*) AS overdue, pg_catalog.min(d.since) AS since
+  FROM due d, clock WHERE d.since <= clock.now
+  GROUP BY d.name, d.group_id
+),
+${fullLimits(tables, 'overdue')},
+of_group AS (
+  SELECT d.*, ${IS_SERVED} AS is_served,
+         CASE WHEN (SELECT ${anyHeld(tables)}) THEN ${throttledBy(tables)} END AS held
+  FROM overdue d, clock
+),
+of_name AS (
+  SELECT d.name, pg_catalog.bool_or(d.is_served) AS is_served, pg_catalog.sum(d.overdue) AS late,
+         pg_catalog.min(d.since) AS since
+  FROM of_group d WHERE d.held IS NULL
+  GROUP BY d.name
+)
+SELECT ${selected(BACKLOG)}
+FROM (SELECT n.*, ${ageOf('n.since')} AS oldest_late_ms FROM of_name n, clock) w
+ORDER BY w.since, w.name`;
+
+/** The database as this session sees it. */
+export const VITALS = {
+  dead: asNumber('v.dead'),
+  dueSoon: asNumber('v.due_soon'),
+  isReadOnly: asFlag('v.is_read_only'),
+};
+
+export type VitalsRow = RowOf<typeof VITALS>;
+
+/** Dead letters and what is due within a minute. Parameter: each is counted up to this. */
+export const vitalsSql = (tables: Tables): string => `
+WITH ${clock(tables)}
+SELECT ${selected(VITALS)}
+FROM (SELECT
+  (SELECT pg_catalog.count(*) FROM (
+     SELECT FROM ${tables.delay} d WHERE d.wake_at = 'infinity' LIMIT $1::int) x) AS dead,
+  (SELECT pg_catalog.count(*) FROM (
+     SELECT FROM ${tables.delay} d
+     WHERE d.wake_at > (SELECT now FROM clock) AND d.wake_at <= (SELECT now + interval '1 minute' FROM clock)
+     LIMIT $1::int) x) AS due_soon,
+  pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('transaction_read_only') = 'on' AS is_read_only) v`;
+
+/** What keeps vacuum from removing rows, the oldest first, as far as this role may see it. */
+export const HOLDER = {
+  holder: asText('h.holder'),
+  /** Null: it is not known since when. */
+  heldMs: asMs<number | null>('h.held_ms'),
+};
+
+export type HolderRow = RowOf<typeof HOLDER>;
+
+const sinceMs = (instant: string): string => epochMs(`pg_catalog.clock_timestamp() - ${instant}`);
+
+/** Autovacuum's own snapshots hold nothing back. */
+export const holdersSql = (): string => `
+SELECT ${selected(HOLDER)}
+FROM (
+  SELECT pg_catalog.concat('session ', a.pid, ' of ', a.usename, ', ', a.state) AS holder,
+         ${sinceMs('a.xact_start')} AS held_ms
+  FROM pg_catalog.pg_stat_activity a
+  WHERE a.datname = pg_catalog.current_database() AND a.backend_xmin IS NOT NULL
+    AND a.pid <> pg_catalog.pg_backend_pid() AND a.backend_type <> 'autovacuum worker'
+  UNION ALL
+  SELECT pg_catalog.concat('prepared transaction ', p.gid), ${sinceMs('p.prepared')}
+  FROM pg_catalog.pg_prepared_xacts p WHERE p.database = pg_catalog.current_database()
+) h
+ORDER BY h.held_ms DESC NULLS LAST
+LIMIT 1`;
+
+/** The size of a table and what vacuum does for it. */
+export const RELATION = {
+  table: asText('r.relname', 'table_name'),
+  rows: asNumber('r.rows'),
+  deadRows: asNumber('r.dead_rows'),
+  bytes: asNumber('r.bytes'),
+  indexBytes: asNumber('r.index_bytes'),
+  isVacuumed: asFlag('r.is_vacuumed'),
+};
+
+export type RelationRow = RowOf<typeof RELATION>;
+
+/** Parameter: the schema. */
+export const relationsSql = (): string => `
+SELECT ${selected(RELATION)}
+FROM (
+  SELECT c.relname::text AS relname, s.n_live_tup AS rows, s.n_dead_tup AS dead_rows,
+         pg_catalog.pg_table_size(c.oid) AS bytes, pg_catalog.pg_indexes_size(c.oid) AS index_bytes,
+         pg_catalog.current_setting('autovacuum') = 'on' AND pg_catalog.current_setting('track_counts') = 'on'
+           AND NOT COALESCE(pg_catalog.array_to_string(c.reloptions, ',') ~* 'autovacuum_enabled=(false|off|no|0)', false)
+           AS is_vacuumed
+  FROM pg_catalog.pg_class c
+       JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+       LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = c.oid
+  WHERE n.nspname = $1::text AND c.relkind = 'r' AND c.relname IN ('delay', 'history')
+) r
+ORDER BY r.relname`;

@@ -1,0 +1,72 @@
+import { type Mutant, patch } from './mutant.js';
+
+const READINGS = 'health/readings.ts';
+const REPORT = 'health/report.ts';
+const SQL = 'store/sql/health.sql.ts';
+const unit = ['unit/health/report'];
+const integration = ['integration/health'];
+
+/** Ways to call a sick node well, or a well one sick. */
+export const HEALTH: Readonly<Record<string, Mutant>> = {
+  'asks-for-each-caller': {
+    about: 'sends its statements for each probe',
+    patches: [patch(READINGS, 'performance.now() < this.#endsAtMs', 'this.#endsAtMs < 0')],
+    tests: integration,
+  },
+  'restarts-for-a-database': {
+    about: 'takes a process whose loads fail for one that stands still',
+    patches: [
+      patch(
+        REPORT,
+        'const { everyMs, endedAtMs } = worker.loads;',
+        'const { everyMs, workedAtMs: endedAtMs } = worker.loads;',
+      ),
+    ],
+    tests: unit,
+  },
+  'misses-loads-while-idle': {
+    about: 'calls a node sick that leaves the database alone',
+    patches: [
+      patch(
+        REPORT,
+        'if (worker === undefined || worker.isIdle) return [];',
+        'if (worker === undefined) return [];',
+      ),
+    ],
+    tests: unit,
+  },
+  'late-though-held': {
+    about: 'calls delays late that a pause or a limit holds',
+    patches: [patch(SQL, 'WHERE d.held IS NULL', 'WHERE true')],
+    tests: integration,
+  },
+  'late-though-it-runs': {
+    about: 'calls delays late that run',
+    patches: [
+      patch(SQL, 'FROM due d, clock WHERE d.since <= clock.now', 'FROM due d, clock WHERE true'),
+    ],
+    tests: integration,
+  },
+  'serves-every-name': {
+    about: 'does not tell a name that no node serves from a slow one',
+    patches: [
+      patch(REPORT, 'row.isServed ? lateOf(row, worker)', 'row.late > 0 ? lateOf(row, worker)'),
+    ],
+    tests: integration,
+  },
+  'ready-though-gone': {
+    about: 'is up while the database does not answer',
+    patches: [patch('delay.health.ts', 'goneOf(backlog.reason)', '')],
+    tests: integration,
+  },
+  'forgets-the-first-failure': {
+    about: 'counts the time of a failure from the last one',
+    patches: [patch(READINGS, 'this.#recent(task)?.sinceMs ?? nowMs', 'nowMs')],
+    tests: unit,
+  },
+  'jumps-in-silence': {
+    about: 'does not report that the clock of the database jumped',
+    patches: [patch('worker/worker.ts', "this.setup.events.emit('clockJumped', { byMs });", '')],
+    tests: integration,
+  },
+};
