@@ -1,11 +1,18 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DelayEvents } from './api/events.js';
-import type { HealthIndicator, HealthOptions, HealthReason, HealthReport } from './api/health.js';
+import type {
+  BacklogFigures,
+  DelayFigures,
+  HealthIndicator,
+  HealthOptions,
+  HealthReason,
+  HealthReport,
+} from './api/health.js';
 import { checkInteger, parseDurationBetween } from './config/durations.js';
 import { checkKnownOptions } from './config/known-options.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
 import type { EngineConnections } from './database/engine-connections.js';
-import { Noticed, Readings } from './health/readings.js';
+import { type Backlog, Noticed, Readings } from './health/readings.js';
 import {
   goneOf,
   type HealthLimits,
@@ -103,6 +110,22 @@ export class DelayHealth {
     return indicator.degraded === undefined ? indicator.up(data) : indicator.degraded(data);
   }
 
+  /**
+   * Reads numbers for gauges, at once: those of this node, and the last ones of the backlog.
+   * @returns the numbers
+   */
+  figures(): DelayFigures {
+    const { worker } = this.engine.vitals;
+    const last = this.#readingsNow()?.lastBacklog;
+    return {
+      names: worker?.calls() ?? [],
+      watched: worker?.queue.watched ?? 0,
+      ready: worker?.queue.ready ?? 0,
+      loadAgeMs: worker === undefined ? null : ageOf(worker.loads.workedAtMs),
+      backlog: last === undefined ? null : backlogOf(last.reading, last.ageMs),
+    };
+  }
+
   #readingsNow(): Readings | undefined {
     const { connections } = this.engine;
     if (connections === undefined) return undefined;
@@ -114,6 +137,17 @@ export class DelayHealth {
     return this.#readings.readings;
   }
 }
+
+/** Null before the first load. */
+const ageOf = (workedAtMs: number): number | null =>
+  Number.isNaN(workedAtMs) ? null : performance.now() - workedAtMs;
+
+const backlogOf = ({ vitals, names }: Backlog, ageMs: number): BacklogFigures => ({
+  ageMs,
+  dead: vitals.dead,
+  dueSoon: vitals.dueSoon,
+  late: names,
+});
 
 const KNOWN = ['lateAfter', 'deadLettersMax', 'snapshotAfter'];
 

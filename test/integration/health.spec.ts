@@ -237,6 +237,40 @@ it.each([
   });
 });
 
+it('figures show what runs and waits here, and what the database said last', async () => {
+  const release = signal();
+  const began = signal();
+  await stage.overdue(NAME, 3);
+  const node = await start(
+    () => {
+      began.resolve();
+      return release.promise;
+    },
+    { concurrency: 1, maxAttempts: 1 },
+  );
+  await began.promise;
+  await node.delays.schedule(NAME, null, { after: '20s' });
+  const health = healthOf(node);
+  expect(health.figures()).toEqual({
+    names: [{ name: NAME, running: 1, prefetched: 0, concurrency: 1 }],
+    watched: 3,
+    ready: 2,
+    loadAgeMs: expect.any(Number),
+    backlog: null,
+  });
+  const { backlog } = await until(
+    () => health.figures(),
+    (figures) => figures.backlog !== null,
+  );
+  expect(backlog).toEqual({
+    ageMs: expect.any(Number),
+    dead: 0,
+    dueSoon: 1,
+    late: [{ name: NAME, isServed: true, late: 2, oldestLateMs: expect.any(Number) }],
+  });
+  release.resolve();
+});
+
 /** A result of Terminus. */
 const shows = (status: string) => (data: object) => ({ status, ...data });
 

@@ -81,6 +81,42 @@ export interface HealthOptions {
   snapshotAfter?: Duration;
 }
 
+/**
+ * Numbers for metrics. Those of the backlog are as old as `ageMs`: reading them sends no statement,
+ * but has the next ones fetched, at most once in five seconds.
+ */
+export interface DelayFigures {
+  /** What runs on this node, by name; empty without a worker. */
+  names: NameFigures[];
+  /** Delays within the horizon that this node watches, and those of them that wait for a slot. */
+  watched: number;
+  ready: number;
+  /** Since the last load was answered, in milliseconds; `null` without a worker. */
+  loadAgeMs: number | null;
+  /** Of all nodes; `null` until it was fetched for the first time. */
+  backlog: BacklogFigures | null;
+}
+
+/** Calls of one name on this node. */
+export interface NameFigures {
+  name: string;
+  running: number;
+  /** Claimed ahead, and waiting for a slot. */
+  prefetched: number;
+  /** Most that run at a time. */
+  concurrency: number;
+}
+
+/** What waits in the database. Counts end at 100,001. */
+export interface BacklogFigures {
+  ageMs: number;
+  dead: number;
+  /** Due within a minute. */
+  dueSoon: number;
+  /** Names with delays that are due, held by no pause and no limit; of the oldest 10,000. */
+  late: { name: string; late: number; oldestLateMs: number; isServed: boolean }[];
+}
+
 /** What Terminus hands out: `HealthIndicatorService.check(key)`. Version 11 has no `degraded`. */
 export interface HealthIndicator<Result> {
   up(data: object): Result;

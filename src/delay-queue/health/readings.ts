@@ -81,6 +81,7 @@ export interface ServerReadings {
 class Kept<Reading> {
   #reading: Promise<Reading> | undefined;
   #endsAtMs = -Infinity;
+  #last: { reading: Reading; atMs: number } | undefined;
 
   constructor(
     private readonly read: () => Promise<Reading>,
@@ -100,9 +101,17 @@ class Kept<Reading> {
     return reading;
   }
 
+  /** The last reading, without waiting; has the next one fetched when it is too old. */
+  get last(): { reading: Reading; ageMs: number } | undefined {
+    this.now.catch(() => {});
+    const last = this.#last;
+    return last && { reading: last.reading, ageMs: performance.now() - last.atMs };
+  }
+
   async #answered(): Promise<Reading> {
     const answer = await within(this.read(), ANSWER_WITHIN_MS, { ref: false });
     if (answer === LATE) throw new Error(`no answer within ${ANSWER_WITHIN_MS / 1_000} s`);
+    this.#last = { reading: answer, atMs: performance.now() };
     return answer;
   }
 }
@@ -126,6 +135,11 @@ export class Readings {
 
   backlog(): Promise<Backlog> {
     return this.#backlog.now;
+  }
+
+  /** What it said last; undefined: nothing yet. */
+  get lastBacklog(): { reading: Backlog; ageMs: number } | undefined {
+    return this.#backlog.last;
   }
 
   server(): Promise<ServerReadings> {

@@ -159,6 +159,10 @@ export class ReadAhead {
     return this.#entries.size === 0;
   }
 
+  get size(): number {
+    return this.#entries.size;
+  }
+
   /** Arms the wake that arrived while the entry was being claimed. */
   #armLater(entry: Entry): void {
     const { later } = entry;
@@ -324,6 +328,11 @@ export class TimerQueue {
 
   get isEmpty(): boolean {
     return this.#readAhead.isEmpty;
+  }
+
+  /** Entries that are watched, in the wheel and elsewhere, and those of them that are ready. */
+  get sizes(): { watched: number; ready: number } {
+    return { watched: this.#readAhead.size, ready: this.#ready.size };
   }
 
   /** Resolves when every entry was claimed or forgotten. */

@@ -3,6 +3,7 @@ import type { InFlight } from './claims.js';
 import { followHearing } from './hints.js';
 import type { Loader } from './loader.js';
 import type { ManualRuns } from './manual-runs.js';
+import type { NameState } from './name-state.js';
 import type { Reruns } from './reruns.js';
 import type { TimerQueue } from './timer-queue.js';
 import { partsOf, type WorkerParts, type WorkerSetup } from './wiring.js';
@@ -15,9 +16,27 @@ export interface WorkerVitals {
   loads: Loader['loads'];
   /** It leaves the database alone, so no load is missing. */
   isIdle: boolean;
+  queue: TimerQueue['sizes'];
   /** Calls of a name; undefined: no handler here. */
-  callsOf(name: string): { running: number; concurrency: number } | undefined;
+  callsOf(name: string): CallsOfName | undefined;
+  /** Of all names that have a handler here. */
+  calls(): CallsOfName[];
 }
+
+/** Calls of one name on this node, at most `concurrency` at a time; `prefetched` ones wait here. */
+interface CallsOfName {
+  name: string;
+  running: number;
+  prefetched: number;
+  concurrency: number;
+}
+
+const callsOf = ({ handler, running, prefetched }: NameState): CallsOfName => ({
+  name: handler.name,
+  running,
+  prefetched,
+  concurrency: handler.concurrency,
+});
 
 /** The half of the engine that runs handlers, started and drained as one. */
 export class Worker {
@@ -91,14 +110,17 @@ export class Worker {
 
   /** What tells whether it works. */
   get vitals(): WorkerVitals {
-    const { loader, idle, names } = this.#parts;
+    const { loader, idle, names, queue } = this.#parts;
+    const found = (name: string): CallsOfName | undefined => {
+      const state = names.find(name);
+      return state && callsOf(state);
+    };
     return {
       loads: loader.loads,
       isIdle: idle.isOn,
-      callsOf: (name) => {
-        const state = names.find(name);
-        return state && { running: state.running, concurrency: state.handler.concurrency };
-      },
+      queue: queue.sizes,
+      callsOf: found,
+      calls: () => this.setup.registry.names().flatMap((name) => found(name) ?? []),
     };
   }
 
