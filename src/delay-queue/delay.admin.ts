@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type {
   CancelOptions,
   CancelResult,
+  ChangeOptions,
   DelayName,
   DiscardDeadResult,
   InTransaction,
@@ -11,6 +12,7 @@ import type {
   RetryDeadResult,
   RunNowResult,
 } from './api/delay.js';
+import type { DelayExplanation } from './api/explanation.js';
 import type {
   AbortCounts,
   AbortMatchingOptions,
@@ -33,13 +35,17 @@ import type {
 } from './api/selection.js';
 import { cancellingOf } from './client/cancels.js';
 import {
+  byOf,
+  countedOf,
   endedFilterOf,
   filterOf,
+  nameAndKeyOf,
   pageOf,
   pausableOf,
   pauseOptionsOf,
   storyFilterOf,
   storyPageOf,
+  targetOf,
   targetsOf,
   topGroupsOf,
 } from './client/arguments.js';
@@ -82,10 +88,18 @@ export class DelayAdmin {
     return await this.producer.matching.list(filterOf(filter, { mayBeEmpty: true }), page, options);
   }
 
-  /** Counts live delays that match. @returns a number */
-  async count(filter: DelayFilter, options: InTransaction = {}): Promise<number> {
+  /**
+   * Counts live delays that match; by the state of an end, or by when they ended, those of history.
+   * Of history it reads the entries of a key or a group, otherwise all of them.
+   *
+   * ```ts
+   * await this.admin.count({ group: 'customer-7', state: 'completed' });
+   * ```
+   * @returns a number
+   */
+  async count(filter: DelayFilter | HistoryFilter, options: InTransaction = {}): Promise<number> {
     checkKnownOptions(options, 'options', ['manager']);
-    return await this.producer.matching.count(filterOf(filter, { mayBeEmpty: true }), options);
+    return await this.producer.matching.count(countedOf(filter), options);
   }
 
   /**
@@ -110,6 +124,33 @@ export class DelayAdmin {
   async story(about: string | StoryFilter, options: HistoryPageOptions = {}): Promise<KeyStory> {
     const page = storyPageOf(options, { among: 'live', behindId: 0 });
     return await this.producer.matching.story(storyFilterOf(about), page, options);
+  }
+
+  /**
+   * Explains why a delay has not fired, or what became of it: the first cause and all others, with
+   * their numbers and a sentence each. Reads by key, never the whole table.
+   *
+   * ```ts
+   * const { reason, text, also } = await this.admin.explain('order.close', '42');
+   * // 'paused', 'order.close has been paused since 2026-11-26 03:10:04 UTC, until it is resumed', []
+   * ```
+   * @returns a `DelayExplanation`, told apart by `reason`; for a delay without a key by `{ id }`
+   */
+  explain(name: DelayName, key: string, options?: InTransaction): Promise<DelayExplanation>;
+  explain(target: DelayTarget, options?: InTransaction): Promise<DelayExplanation>;
+  async explain(
+    which: DelayName | DelayTarget,
+    keyOrOptions?: string | InTransaction,
+    given?: InTransaction,
+  ): Promise<DelayExplanation> {
+    if (typeof which === 'object') {
+      const options = (keyOrOptions ?? {}) as InTransaction;
+      checkKnownOptions(options, 'options', ['manager']);
+      return await this.producer.matching.explain(targetOf(which), options);
+    }
+    const options = given ?? {};
+    const target = nameAndKeyOf(which, keyOrOptions, options);
+    return await this.producer.matching.explain(target, options);
   }
 
   /**
@@ -159,7 +200,7 @@ export class DelayAdmin {
   reschedule(
     targets: readonly DelayTarget[],
     to: RescheduleTo,
-    options?: InTransaction,
+    options?: ChangeOptions,
   ): Promise<RescheduleResult[]>;
   reschedule(
     filter: DelayFilter,
@@ -169,31 +210,31 @@ export class DelayAdmin {
   async reschedule(
     which: readonly DelayTarget[] | DelayFilter,
     to: RescheduleTo,
-    options: InTransaction = {},
+    options: ChangeOptions = {},
   ): Promise<unknown> {
     const move = parseRescheduleTo(to);
     return await this.producer.matching.changeGiven('reschedule', which, options, move);
   }
 
   /** Makes delays due now that wait for their due time or next attempt. Attempts stay counted. */
-  runNow(targets: readonly DelayTarget[], options?: InTransaction): Promise<RunNowResult[]>;
+  runNow(targets: readonly DelayTarget[], options?: ChangeOptions): Promise<RunNowResult[]>;
   runNow(
     filter: DelayFilter,
     options?: MatchingOptions<'due' | 'running'>,
   ): Promise<Counts<'due' | 'running'>>;
   async runNow(
     which: readonly DelayTarget[] | DelayFilter,
-    options: InTransaction = {},
+    options: ChangeOptions = {},
   ): Promise<unknown> {
     return await this.producer.matching.changeGiven('runNow', which, options);
   }
 
   /** Makes dead letters due now, with all their attempts. */
-  retryDead(targets: readonly DelayTarget[], options?: InTransaction): Promise<RetryDeadResult[]>;
+  retryDead(targets: readonly DelayTarget[], options?: ChangeOptions): Promise<RetryDeadResult[]>;
   retryDead(filter: DelayFilter, options?: MatchingOptions<'retried'>): Promise<Counts<'retried'>>;
   async retryDead(
     which: readonly DelayTarget[] | DelayFilter,
-    options: InTransaction = {},
+    options: ChangeOptions = {},
   ): Promise<unknown> {
     return await this.producer.matching.changeGiven('retryDead', which, options);
   }
@@ -201,7 +242,7 @@ export class DelayAdmin {
   /** Removes dead letters for good. */
   discardDead(
     targets: readonly DelayTarget[],
-    options?: InTransaction,
+    options?: ChangeOptions,
   ): Promise<DiscardDeadResult[]>;
   discardDead(
     filter: DelayFilter,
@@ -209,7 +250,7 @@ export class DelayAdmin {
   ): Promise<Counts<'discarded'>>;
   async discardDead(
     which: readonly DelayTarget[] | DelayFilter,
-    options: InTransaction = {},
+    options: ChangeOptions = {},
   ): Promise<unknown> {
     return await this.producer.matching.changeGiven('discardDead', which, options);
   }
@@ -226,13 +267,14 @@ export class DelayAdmin {
    * @returns the pause
    */
   async pause(name: DelayName, options: PauseOptions = {}): Promise<DelayPause> {
-    const { what, reason, until } = pauseOptionsOf(name, options);
-    return await this.producer.pausing.pause(what, reason, until, options);
+    const { what, ...how } = pauseOptionsOf(name, options);
+    return await this.producer.pausing.pause(what, how, options);
   }
 
   /** Ends a pause: overdue delays start. @returns the pause that ended, or `null` */
   async resume(name: DelayName, options: ResumeOptions = {}): Promise<DelayPause | null> {
-    const given = checkKnownOptions(options, 'options', ['group', 'manager']);
+    const given = checkKnownOptions(options, 'options', ['group', 'by', 'manager']);
+    byOf(given);
     return await this.producer.pausing.resume(pausableOf(name, given), options);
   }
 }

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type {
   CancelOptions,
   CancelResult,
+  ChangeOptions,
   DelayInfo,
   DelayName,
   DelayRecord,
@@ -18,7 +19,13 @@ import type {
 import type { DelayTarget } from './api/selection.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
 import { cancellingOf } from './client/cancels.js';
-import { nameAndKeyOf, newDelayOf, newDelaysOf, targetsOf } from './client/arguments.js';
+import {
+  changingOf,
+  nameAndKeyOf,
+  newDelayOf,
+  newDelaysOf,
+  targetsOf,
+} from './client/arguments.js';
 import { Producer } from './client/producer.js';
 import { checkKnownOptions } from './config/known-options.js';
 import { parseScheduleOptions } from './config/schedule-options.js';
@@ -122,22 +129,23 @@ export class DelayService {
     name: DelayName,
     key: string,
     to: RescheduleTo,
-    options: InTransaction = {},
+    options: ChangeOptions = {},
   ): Promise<RescheduleResult> {
-    const target = nameAndKeyOf(name, key, options);
+    const changing = changingOf(options);
+    const target = nameAndKeyOf(name, key);
     const move = parseRescheduleTo(to);
-    return await this.producer.reschedule(target, move, options);
+    return await this.producer.reschedule(target, move, changing);
   }
 
   /** Moves up to 10,000 delays in one transaction, each as `reschedule` does. */
   async rescheduleMany(
     targets: readonly DelayTarget[],
     to: RescheduleTo,
-    options: InTransaction = {},
+    options: ChangeOptions = {},
   ): Promise<RescheduleResult[]> {
-    checkKnownOptions(options, 'options', ['manager']);
+    const changing = changingOf(options);
     const move = parseRescheduleTo(to);
-    return await this.producer.many.change('reschedule', targetsOf(targets), options, move);
+    return await this.producer.many.change('reschedule', targetsOf(targets), changing, move);
   }
 
   /** Finds the delay of that key. @returns the live delay, dead letters included, or `null` */
@@ -161,8 +169,9 @@ export class DelayService {
   async retryDead(
     name: DelayName,
     key: string,
-    options: InTransaction = {},
+    options: ChangeOptions = {},
   ): Promise<RetryDeadResult> {
-    return await this.producer.retryDead(nameAndKeyOf(name, key, options), options);
+    const changing = changingOf(options);
+    return await this.producer.retryDead(nameAndKeyOf(name, key), changing);
   }
 }

@@ -16,6 +16,7 @@ export {
   type ScheduleOptions,
   type DelayHeaders,
   type InTransaction,
+  type ChangeOptions,
   type ScheduleItem,
   type RescheduleTo,
   type Delay,
@@ -51,6 +52,7 @@ export type * from './api/selection.js';
 export type { AttemptOutcome, DelayAttempt } from './api/delay.js';
 export type { DelayMove, MoveCall } from './api/delay.js';
 export type { DelayWait } from './api/delay.js';
+export type { DelayExplanation, DelayExplanationCause } from './api/explanation.js';
 export type {
   CancelOptions,
   ScheduleResult,

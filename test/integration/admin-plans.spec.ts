@@ -6,7 +6,7 @@ import type { EndedFilter, RowFilter } from '../../src/delay-queue/store/sql/fra
 import type { Runner } from '../../src/delay-queue/database/runner.js';
 import { explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
-import { FUTURE, fillDelays, SOON } from '../support/full-tables.js';
+import { FUTURE, fillDelays, SERVED, SOON } from '../support/full-tables.js';
 
 /** What `DelayAdmin` reads of full tables. */
 const GROUPS = 1_000;
@@ -23,8 +23,8 @@ beforeAll(async () => {
     INSERT INTO delay_queue.delay (name, group_id, payload, due_at, wake_at, created_at)
     SELECT 'test.full', 'm-' || lpad((n % ${GROUPS})::text, 4, '0'), '{}', at, at, now()
     FROM generate_series(1, ${GROUPS * EACH}) n, LATERAL (SELECT now() + n * interval '1 s') t(at);
-    INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, epoch, attempts, state, name, group_id)
-    SELECT n, now() - n * interval '1 s', now(), now(), 0, 1, 'completed', 'test.full', 'g-' || lpad((n % 1000)::text, 4, '0')
+    INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, epoch, attempts, state, name, key, group_id)
+    SELECT n, now() - n * interval '1 s', now(), now(), 0, 1, 'completed', 'test.full', 'ended ' || n, 'g-' || lpad((n % 1000)::text, 4, '0')
     FROM generate_series(1, 100000) n;
     INSERT INTO delay_queue.node (id, names, present, started_at, seen_at)
     SELECT 'node ' || n, '{}', false, now(), now() + interval '1 hour' FROM generate_series(1, 8) n`);
@@ -82,6 +82,31 @@ it('what each of many nodes runs is counted in one reading of the table', async 
   );
   const pages = await pagesOf((runner) => store.nodeStats(runner, 30_000));
   expect(pages).toBeLessThan(rows[0]!.pages * 2);
+});
+
+/** The newest delay of a name that is due, behind everything else. */
+const LAST = `SELECT id::int FROM delay_queue.delay WHERE name = '${SERVED}' AND wake_at <= now()
+  ORDER BY wake_at DESC, id DESC LIMIT 1`;
+
+it.each<[what: string, target: { name: string; key: string } | string, pages: number]>([
+  ['waits for its time', { name: SERVED, key: 'key 7000' }, 100],
+  ['has ended', { name: 'test.full', key: 'ended 7000' }, 100],
+  ['never was', { name: SERVED, key: 'never' }, 100],
+  ['waits behind a crowd', LAST, 25_000],
+  ['never was, by its id', 'SELECT 9999999 AS id', 11_000],
+])('what %s is explained without reading all', async (_what, target, most) => {
+  await client.query(`UPDATE delay_queue.node SET names = '{${SERVED}}' WHERE id = 'node 1'`);
+  const [{ id }] =
+    typeof target === 'string'
+      ? ((await client.query<{ id: number }>(target)).rows as [{ id: number }])
+      : [{ id: 0 }];
+  const [plan] = await plansOf((runner) =>
+    store.explain(runner, typeof target === 'string' ? { id } : target, 30_000).catch(() => {}),
+  );
+  const scans = [...plan!.scansOf('delay'), ...plan!.scansOf('history')];
+  expect(scans.map(({ type }) => type)).not.toContain('Seq Scan');
+  expect(Math.max(...scans.map(({ rows }) => rows))).toBeLessThanOrEqual(10_001);
+  expect(plan!.buffers).toBeLessThan(most);
 });
 
 it.each<[what: string, filter: RowFilter, groups: number]>([

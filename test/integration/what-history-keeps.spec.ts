@@ -145,7 +145,9 @@ describe('a move of the due time', () => {
     await node.delays.schedule(NAME, null, { after: '1h', key: KEY });
     const from = await dueAt();
     await move();
-    expect(await log()).toEqual([{ call, from, to: await dueAt(), at: expect.any(Date) }]);
+    expect(await log()).toEqual([
+      { call, from, to: await dueAt(), at: expect.any(Date), by: null },
+    ]);
     const { createdAt, moveLog } = (await node.delays.find(NAME, KEY))!;
     expect(Number(moveLog[0]!.at)).toBeGreaterThanOrEqual(Number(createdAt) - 1);
     await move();

@@ -13,6 +13,7 @@ import { DEPLOYS } from './deploys.js';
 import { LIVES } from './lives.js';
 import { CRASHES } from './crashes.js';
 import { FAILOVERS } from './failovers.js';
+import { EXPLANATIONS } from './explanations.js';
 import { PAST } from './past.js';
 import { STAND_INS } from './stand-ins.js';
 import { TIME_IN_TESTS } from './time-in-tests.js';
@@ -42,6 +43,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...CRASHES,
   ...FAILOVERS,
   ...PAST,
+  ...EXPLANATIONS,
   ...STAND_INS,
   ...TIME_IN_TESTS,
   ...LIMITS_AND_REFUSALS,

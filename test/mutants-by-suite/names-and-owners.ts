@@ -16,7 +16,13 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
   },
   'finds-a-count-by-the-path': {
     about: 'counts pruned rows by a count of the path',
-    patches: [patch('store/sql/history.sql.ts', 'SELECT pg_catalog.count(*)', 'SELECT count(*)')],
+    patches: [
+      patch(
+        'store/sql/history.sql.ts',
+        'SELECT pg_catalog.count(*)::text AS count FROM deleted',
+        'SELECT count(*)::text AS count FROM deleted',
+      ),
+    ],
     tests: PLANTED,
   },
   'multiplies-by-a-numeric': {

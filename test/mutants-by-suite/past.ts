@@ -21,7 +21,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/sql/delays.sql.ts',
-        "move_log = ${movedTo('t.due', 'reschedule')}",
+        "move_log = ${movedTo('t.due', 'reschedule', by)}",
         'move_log = d.move_log',
       ),
     ],
@@ -66,17 +66,13 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   'full-for-ever': {
     about: 'takes a limit that was full at its last claim for full when its attempts are over',
     patches: [
-      patch(
-        'store/sql/stats.sql.ts',
-        'OR q.full_slots <=\n',
-        'OR q.full_slots IS NOT NULL OR 1 =\n',
-      ),
+      patch('store/sql/stats.sql.ts', 'OR q.full_slots <= ', 'OR q.full_slots IS NOT NULL OR 1 = '),
     ],
     tests: ['integration/what-holds'],
   },
   'one-place-is-all': {
     about: 'takes a limit for full as long as any of its attempts runs',
-    patches: [patch('store/sql/stats.sql.ts', 'q.full_slots <=\n', '1 <=\n')],
+    patches: [patch('store/sql/stats.sql.ts', 'q.full_slots <= ', '1 <= ')],
     tests: ['integration/what-holds'],
   },
   'rate-hides-places': {

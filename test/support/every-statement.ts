@@ -39,22 +39,27 @@ const endedFilters = ({ history }: Tables, first: number): string[] => [
 /** What a statement's function is called with, behind the tables: the values of each parameter. */
 type Choices = readonly (readonly unknown[])[];
 
+/** A call that says who asks, and one that does not. It is the parameter behind all others. */
+const BY = [undefined, '$BY::text'];
+
 const TARGETS = [Targets.CALLS, Targets.KEYS, Targets.IDS];
 
 /** Of those that take more than the tables. Whatever is missing here fails the walk. */
 const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>> = {
   askRerunSql: [LOCK_WAITS],
-  cancelSql: [KEPT, LOCK_WAITS, TARGETS, ['first', 'again']],
+  cancelSql: [KEPT, LOCK_WAITS, TARGETS, ['first', 'again'], BY],
   cancelWaitingSql: [KEPT],
   claimExhaustedSql: [KEPT],
   claimLimitedSql: [KEPT],
   claimSql: [KEPT],
   completeOneSql: [KEPT],
   completeSql: [KEPT],
+  countEndedSql: (tables) => [endedFilters(tables, 1)],
   countSql: (tables) => [liveFilters(tables, 1)],
   declareSql: [KEPT],
-  discardDeadSql: [KEPT, LOCK_WAITS, TARGETS],
+  discardDeadSql: [KEPT, LOCK_WAITS, TARGETS, BY],
   endedSql: (tables) => [endedFilters(tables, 5)],
+  explainSql: [['key', 'id']],
   groupStatsSql: (tables) => [liveFilters(tables, 2), ['total', 'overdue', 'oldestOverdueMs']],
   idsSql: (tables) => [liveFilters(tables, 3)],
   listSql: (tables) => [liveFilters(tables, 4)],
@@ -64,12 +69,12 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   pauseSql: [LOCK_WAITS],
   recurSql: [KEPT],
   rerunSql: [KEPT],
-  rescheduleSql: [LOCK_WAITS, TARGETS],
+  rescheduleSql: [LOCK_WAITS, TARGETS, BY],
   resumeSql: [LOCK_WAITS],
-  retryDeadSql: [LOCK_WAITS],
-  retryManyDeadSql: [LOCK_WAITS, TARGETS],
+  retryDeadSql: [LOCK_WAITS, BY],
+  retryManyDeadSql: [LOCK_WAITS, TARGETS, BY],
   retrySql: [KEPT],
-  runNowSql: [LOCK_WAITS, TARGETS],
+  runNowSql: [LOCK_WAITS, TARGETS, BY],
   scheduleAllNewSql: [['usual', 'all', 'recurring']],
   scheduleKeylessSql: [['usual', 'all', 'recurring']],
   scheduleNewSql: [LOCK_WAITS, ['usual', 'all', 'recurring']],
@@ -94,12 +99,17 @@ export async function everyStatement(schema = 'delay_queue'): Promise<Statement[
       }
       for (const chosen of combined(choices)) {
         const of = `${name}(${[clock, ...chosen.map(shown)].join(', ')})`;
-        found.push({ of, text: make(tables, ...chosen) });
+        found.push({ of, text: numbered(make(tables, ...chosen)) });
       }
     }
   }
   if (unused.size > 0) throw new Error(`CHOICES names no statement: ${[...unused].join(', ')}`);
   return found;
+}
+
+function numbered(text: string): string {
+  const last = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
+  return text.replaceAll('$BY', `$${last + 1}`);
 }
 
 type Make = (tables: Tables, ...chosen: unknown[]) => string;

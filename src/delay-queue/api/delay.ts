@@ -54,6 +54,8 @@ export interface DelayMove {
   at: Date;
   from: Date;
   to: Date;
+  /** Who asked for it, as the call said in `by`. */
+  by: string | null;
 }
 
 /**
@@ -408,6 +410,15 @@ export interface InTransaction {
   manager?: EntityManager | 'own';
 }
 
+/** Options of a call that changes a delay. */
+export interface ChangeOptions extends InTransaction {
+  /**
+   * Who asks for it: an operator, a request, a ticket; 1 to 255 characters. Kept beside what the
+   * call writes: in `moveLog`, in the history of a cancelled or discarded delay, in a pause.
+   */
+  by?: string;
+}
+
 /**
  * One item of `scheduleMany`. A missing `key` beside both `after` and `repeat` is found at run time
  * only: a type that requires it would refuse lists of items with varying names.
@@ -505,10 +516,12 @@ export interface DelayRecord {
   attemptLog: DelayAttempt[];
   /** Its last 20 moves, oldest first. A `schedule` that replaces the delay clears them. */
   moveLog: DelayMove[];
+  /** Who cancelled or discarded it, as the call said in `by`. */
+  by: string | null;
 }
 
 /** Options of a cancel. */
-export interface CancelOptions extends InTransaction {
+export interface CancelOptions extends ChangeOptions {
   /**
    * What happens to a delay that runs. `leave` (default) returns `running`. `abort` aborts
    * `ctx.signal`, rolls back a transactional attempt, and cancels the delay when the attempt has

@@ -1,4 +1,5 @@
 import type {
+  ChangeOptions,
   DelayHeaders,
   DelayName,
   DelayRecord,
@@ -112,7 +113,7 @@ export interface AbortMatchingOptions extends MatchingOptions<keyof Omit<AbortCo
 }
 
 /** Options of a call by filter, which may take long. */
-export interface MatchingOptions<Verdict extends string> extends InTransaction {
+export interface MatchingOptions<Verdict extends string> extends ChangeOptions {
   /** Ends the call between two pages of 1,000. Written pages stay, unless `manager` rolls back. */
   signal?: AbortSignal;
   /** Called and awaited after each page. What it throws ends the call. */
@@ -120,14 +121,14 @@ export interface MatchingOptions<Verdict extends string> extends InTransaction {
 }
 
 /** Scope, reason and duration of a pause. Default: the whole name, no reason, until resumed. */
-export type PauseOptions = InTransaction & {
+export type PauseOptions = ChangeOptions & {
   group?: string;
   /** Shown to readers of the pause, up to 1,000 characters. */
   reason?: string;
 } & ({ for?: Duration; until?: never } | { until?: Date; for?: never });
 
 /** Which pause ends: of the name, or of one of its groups. */
-export interface ResumeOptions extends InTransaction {
+export interface ResumeOptions extends ChangeOptions {
   group?: string;
 }
 
@@ -137,6 +138,8 @@ export interface DelayPause {
   /** `null`: the whole name. */
   group: string | null;
   reason: string | null;
+  /** Who paused it, as the call said in `by`. */
+  by: string | null;
   pausedAt: Date;
   /** `null`: until it is resumed. */
   until: Date | null;

@@ -1,5 +1,5 @@
 import { ignoreRejection } from '../api/adopted.js';
-import type { EndState, LiveState, ScheduleItem } from '../api/delay.js';
+import type { ChangeOptions, EndState, LiveState, ScheduleItem } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import type { GroupOrder, MatchingOptions } from '../api/selection.js';
 import { checkInteger, type DueTime, instantOf, parseDurationMs } from '../config/durations.js';
@@ -48,7 +48,32 @@ export function nameAndKeyOf<N extends string>(
   return { name: checkName(name) as N, key: checkKey(key) };
 }
 
+/**
+ * The options of a call that changes delays.
+ * @throws DelayInvalidError naming the option
+ */
+export function changingOf(options: unknown): ChangeOptions {
+  const given = checkKnownOptions(options, 'options', ['manager', 'by']);
+  return {
+    ...('manager' in given && { manager: given['manager'] as never }),
+    ...byOf(given),
+  };
+}
+
+/** @throws DelayInvalidError */
+export const byOf = ({ by }: Record<string, unknown>): { by?: string } =>
+  by === undefined ? {} : { by: checkText(by, 'by', BY_LENGTH_MAX) };
+
 export type Target = NameAndKey | { id: number };
+
+/** @throws DelayInvalidError naming the field */
+export function targetOf(given: unknown): Target {
+  const { name, key, id } = checkKnownOptions(given, 'target', ['name', 'key', 'id']);
+  if (id !== undefined && (name !== undefined || key !== undefined)) {
+    throw new DelayInvalidError('id', 'give either id, or name and key, not both');
+  }
+  return id === undefined ? { name: checkName(name), key: checkKey(key) } : { id: checkId(id) };
+}
 
 /** @throws DelayInvalidError naming the item, also for duplicates */
 export function targetsOf(targets: unknown): Target[] {
@@ -57,12 +82,7 @@ export function targetsOf(targets: unknown): Target[] {
   return Array.from({ length }, (_, index) => {
     const item = readable(`targets[${index}]`, () => (targets as unknown[])[index]);
     return blamedOn(`targets[${index}]`, () => {
-      const { name, key, id } = checkKnownOptions(item, 'target', ['name', 'key', 'id']);
-      if (id !== undefined && (name !== undefined || key !== undefined)) {
-        throw new DelayInvalidError('id', 'give either id, or name and key, not both');
-      }
-      const target =
-        id === undefined ? { name: checkName(name), key: checkKey(key) } : { id: checkId(id) };
+      const target = targetOf(item);
       const text = 'id' in target ? String(target.id) : keyText(target);
       if (seen.has(text)) {
         throw new DelayInvalidError('id' in target ? 'id' : 'key', 'appears twice in the list');
@@ -181,6 +201,7 @@ const KEY_LENGTH_MAX = 255;
 const GROUP_LENGTH_MAX = 255;
 const ERROR_LENGTH_MAX = 1_000;
 const REASON_LENGTH_MAX = 1_000;
+const BY_LENGTH_MAX = 255;
 const PAGE_MAX = 1_000;
 const PAGE_DEFAULT = 100;
 
@@ -223,6 +244,25 @@ export const filterOf = (filter: unknown, { mayBeEmpty }: { mayBeEmpty: boolean 
 
 /** @throws DelayInvalidError naming the field */
 export const endedFilterOf = (filter: unknown): EndedFilter => parsed(OF_ENDED, filter, true);
+
+/**
+ * A filter of live delays, or of ended ones if it gives a state or an instant of the end.
+ * @throws DelayInvalidError naming the field
+ */
+export function countedOf(
+  filter: unknown,
+): { of: 'live'; filter: RowFilter } | { of: 'ended'; filter: EndedFilter } {
+  const options = Object.values({ ...OF_LIVE, ...OF_ENDED }).map(([option]) => option);
+  const given = checkKnownOptions(filter, 'filter', options);
+  const states: unknown[] = [given['state']].flat();
+  const isPast =
+    'endedFrom' in given ||
+    'endedBefore' in given ||
+    states.some((state) => END_STATES.some((end) => end === state));
+  return isPast
+    ? { of: 'ended', filter: endedFilterOf(given) }
+    : { of: 'live', filter: filterOf(given, { mayBeEmpty: true }) };
+}
 
 /** @throws DelayInvalidError naming the field */
 export const storyFilterOf = (about: unknown): AnyRowFilter =>
@@ -318,8 +358,8 @@ export function pausableOf(name: unknown, given: Record<string, unknown>): Pausa
 export function pauseOptionsOf(
   name: unknown,
   options: unknown,
-): { what: Pausable; reason: string | null; until: DueTime | null } {
-  const names = ['group', 'reason', 'for', 'until', 'manager'];
+): { what: Pausable; reason: string | null; by: string | null; until: DueTime | null } {
+  const names = ['group', 'reason', 'for', 'until', 'by', 'manager'];
   const given = checkKnownOptions(options, 'options', names);
   const { reason, for: duration, until } = given;
   if (duration !== undefined && until !== undefined) {
@@ -330,13 +370,14 @@ export function pauseOptionsOf(
   return {
     what: pausableOf(name, given),
     reason: reason === undefined ? null : checkText(reason, 'reason', REASON_LENGTH_MAX),
+    by: byOf(given).by ?? null,
     until: until === undefined ? end : { kind: 'at', iso: instantOf(until, 'until') },
   };
 }
 
 /** @throws DelayInvalidError naming the option */
 export function changeOptionsOf(options: unknown): MatchingOptions<string> {
-  const given = checkKnownOptions(options, 'options', ['manager', 'signal', 'onProgress']);
+  const given = checkKnownOptions(options, 'options', ['manager', 'by', 'signal', 'onProgress']);
   const { signal, onProgress } = given;
   if (signal !== undefined && !isSignal(signal)) {
     throw new DelayInvalidError('signal', `must be an AbortSignal, not ${shown(signal)}`);
@@ -344,6 +385,7 @@ export function changeOptionsOf(options: unknown): MatchingOptions<string> {
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     throw new DelayInvalidError('onProgress', `must be a function, not ${shown(onProgress)}`);
   }
+  byOf(given);
   return given;
 }
 
@@ -375,7 +417,13 @@ function checkRepeating(value: unknown): boolean {
   throw new DelayInvalidError('repeating', `must be true or false, not ${shown(value)}`);
 }
 
-const checkState = (value: unknown): LiveState => oneOf(STATES, value, 'state');
+function checkState(value: unknown): LiveState {
+  if (!END_STATES.some((end) => end === value)) return oneOf(STATES, value, 'state');
+  throw new DelayInvalidError(
+    'state',
+    `must be one of ${STATES.join(', ')}, not ${shown(value)}: \`history\` lists what has ended`,
+  );
+}
 
 const checkEndState = (value: unknown): EndState => oneOf(END_STATES, value, 'state');
 

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { HistoryKept, InTransaction } from '../api/delay.js';
+import type { ChangeOptions, HistoryKept } from '../api/delay.js';
 import type { MoveTo } from '../config/durations.js';
 import { isRefusal, isTooMuch } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
@@ -55,7 +55,7 @@ export class ManyWrites {
   async change<Verdict extends string>(
     verb: ManyVerb,
     targets: readonly Target[],
-    options: InTransaction,
+    options: ChangeOptions,
     to?: MoveTo,
     first?: () => Promise<void>,
   ): Promise<ManyResult<Verdict>[]> {
@@ -67,14 +67,18 @@ export class ManyWrites {
       await first?.();
       return await inSmallerStatements(this.#size, transaction, targets.length, (most) =>
         this.transactions.run(transaction, async (joined, runner) => ({
-          changed: await this.write(verb, inParts(lists, most), joined, runner, { to }),
+          changed: await this.write(verb, inParts(lists, most), joined, runner, {
+            to,
+            by: options.by,
+          }),
           manager: joined,
         })),
       );
     });
-    const { changed, manager } = await translatable(writing, () =>
-      fieldsOfAll('targets', targets, (target) => ('key' in target ? { key: target.key } : {})),
-    );
+    const { changed, manager } = await translatable(writing, () => ({
+      by: options.by,
+      ...fieldsOfAll('targets', targets, (target) => ('key' in target ? { key: target.key } : {})),
+    }));
     this.announce(manager, changed.values());
     return targets.map((_, index) => {
       const one = changed.get(index) as Changed;
@@ -89,7 +93,7 @@ export class ManyWrites {
     lists: Iterable<List>,
     manager: EntityManager,
     runner: Runner,
-    how: { to: MoveTo | undefined; filter?: RowFilter },
+    how: { to: MoveTo | undefined; filter?: RowFilter; by?: string | undefined },
   ): Promise<Map<number, Changed>> {
     const changed = new Map<number, Changed>();
     const own = actingCall(manager)?.attempts ?? [];

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { CancelResult, InTransaction } from '../api/delay.js';
+import type { CancelResult, ChangeOptions, InTransaction } from '../api/delay.js';
 import { DelayInvalidError, DelayUnavailableError, DelayUnstableError } from '../api/errors.js';
 import { checkKnownOptions, shown } from '../config/known-options.js';
 import { parseDurationBetween } from '../config/durations.js';
@@ -7,20 +7,20 @@ import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import { within } from '../tasks/signal.js';
 import { isInTransaction, type Transactions } from '../transactions/callers-transaction.js';
 import { actingCall, currentCall } from '../transactions/handler-context.js';
-import type { NameAndKey, Target } from './arguments.js';
+import { byOf, type NameAndKey, type Target } from './arguments.js';
 
 /** How long a cancel waits by default for an attempt to end. */
 const ABORT_WITHIN_MS = 5_000;
 
 export interface Cancelling {
-  transaction: InTransaction;
+  transaction: ChangeOptions;
   /** How long to wait for running attempts to end; undefined: they are left alone. */
   abortWithinMs: number | undefined;
 }
 
 /** Separates a cancel's own options from the rest. @throws DelayInvalidError naming the option */
 export function cancellingMatchingOf(options: unknown): { cancelling: Cancelling; rest: object } {
-  const known = ['manager', 'signal', 'onProgress', 'running', 'abortWithin'];
+  const known = ['manager', 'by', 'signal', 'onProgress', 'running', 'abortWithin'];
   const { running, abortWithin, ...rest } = checkKnownOptions(options, 'options', known);
   const cancel = Object.entries({ running, abortWithin }).filter(
     ([, value]) => value !== undefined,
@@ -30,10 +30,12 @@ export function cancellingMatchingOf(options: unknown): { cancelling: Cancelling
 
 /** @throws DelayInvalidError naming the option */
 export function cancellingOf(options: unknown): Cancelling {
-  const given = checkKnownOptions(options, 'options', ['manager', 'running', 'abortWithin']);
+  const given = checkKnownOptions(options, 'options', ['manager', 'by', 'running', 'abortWithin']);
   const { running = 'leave', abortWithin } = given;
-  const transaction: InTransaction =
-    'manager' in given ? { manager: given['manager'] as never } : {};
+  const transaction: ChangeOptions = {
+    ...('manager' in given && { manager: given['manager'] as never }),
+    ...byOf(given),
+  };
   if (running !== 'leave' && running !== 'abort') {
     throw new DelayInvalidError('running', `must be 'leave' or 'abort', not ${shown(running)}`);
   }
@@ -59,7 +61,7 @@ export interface AbortsEngine {
 
 /** Cancels one delay, unless it runs. */
 interface CancelsOne {
-  cancel(target: NameAndKey, options: InTransaction): Promise<CancelResult>;
+  cancel(target: NameAndKey, options: ChangeOptions): Promise<CancelResult>;
 }
 
 /** Cancels the delays of a list, except those that run. */
@@ -67,7 +69,7 @@ interface CancelsMany {
   change(
     verb: 'cancel',
     targets: readonly Target[],
-    options: InTransaction,
+    options: ChangeOptions,
     to: undefined,
     first?: () => Promise<void>,
   ): Promise<CancelResult[]>;

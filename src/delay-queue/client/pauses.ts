@@ -26,15 +26,14 @@ export class Pausing {
   /** @throws DelayInvalidError when there are too many */
   async pause(
     what: Pausable,
-    reason: string | null,
-    until: DueTime | null,
+    { reason, by, until }: { reason: string | null; by: string | null; until: DueTime | null },
     options: InTransaction,
   ): Promise<DelayPause> {
     const transaction = this.transactions.of(options, 'write');
     const pausing = inOrder(transaction, what, () =>
-      this.#store.pause(transaction.runner, what, reason, until),
+      this.#store.pause(transaction.runner, what, { reason, by, until }),
     );
-    const row = await translatable(pausing, () => ({ group: what.group, reason }));
+    const row = await translatable(pausing, () => ({ group: what.group, reason, by }));
     if (row === undefined) {
       throw new DelayInvalidError(
         what.group === null ? 'name' : 'group',

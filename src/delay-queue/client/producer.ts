@@ -2,6 +2,7 @@ import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/c
 import type { DataSource, EntityManager } from 'typeorm';
 import type {
   CancelResult,
+  ChangeOptions,
   DelayInfo,
   DelayName,
   DelayRecord,
@@ -167,16 +168,17 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     return results;
   }
 
-  async cancel(target: NameAndKey, options: InTransaction): Promise<CancelResult> {
+  async cancel(target: NameAndKey, options: ChangeOptions): Promise<CancelResult> {
     const transaction = this.#transactions.of(options, 'write');
     const own = ownAttempt(transaction.manager, target);
     let placed: Placed;
     try {
-      placed = isAlone(transaction, own)
-        ? await this.#coalesced.cancel(target)
-        : await this.#single.cancel(target, transaction, own);
+      placed =
+        isAlone(transaction, own) && options.by === undefined
+          ? await this.#coalesced.cancel(target)
+          : await this.#single.cancel(target, transaction, own, options.by);
     } catch (error) {
-      throw withField(error, () => ({ key: target.key }));
+      throw withField(error, () => ({ key: target.key, by: options.by }));
     }
     const verdict = placed.verdict as CancelResult['verdict'];
     if (verdict === 'absent') return { verdict };
@@ -188,24 +190,28 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   async reschedule(
     target: NameAndKey,
     to: MoveTo,
-    options: InTransaction,
+    options: ChangeOptions,
   ): Promise<RescheduleResult> {
     const transaction = this.#transactions.of(options, 'write');
     const own = ownAttempt(transaction.manager, target);
-    const moving = isAlone(transaction, own)
-      ? this.#coalesced.reschedule({ ...target, to })
-      : this.#single.reschedule(target, to, transaction, own);
-    const placed = await translatable(moving, () => ({ key: target.key }));
+    const { by } = options;
+    const moving =
+      isAlone(transaction, own) && by === undefined
+        ? this.#coalesced.reschedule({ ...target, to })
+        : this.#single.reschedule({ ...target, to, by }, transaction, own);
+    const placed = await translatable(moving, () => ({ key: target.key, by }));
     const verdict = placed.verdict as RescheduleResult['verdict'];
     if (verdict === 'absent') return { verdict };
     this.#announcements.written(transaction.manager, target, placed);
     return answerOf(verdict, placed);
   }
 
-  async retryDead(target: NameAndKey, options: InTransaction): Promise<RetryDeadResult> {
+  async retryDead(target: NameAndKey, options: ChangeOptions): Promise<RetryDeadResult> {
     const transaction = this.#transactions.of(options, 'write');
-    const placed = await translatable(this.#single.retryDead(target, transaction), () => ({
+    const { by } = options;
+    const placed = await translatable(this.#single.retryDead(target, transaction, by), () => ({
       key: target.key,
+      by,
     }));
     if (placed === undefined) return { verdict: 'absent' };
     this.#announcements.written(transaction.manager, target, placed, { failed: true });

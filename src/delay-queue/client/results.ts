@@ -128,7 +128,12 @@ function attemptsOf(text: string | null, state: LiveState | EndState): DelayAtte
   }));
 }
 
-type KeptMove = Pick<DelayMove, 'call'> & { atMs: number; fromMs: number; toMs: number };
+type KeptMove = Pick<DelayMove, 'call'> & {
+  atMs: number;
+  fromMs: number;
+  toMs: number;
+  by?: unknown;
+};
 
 const isMove = (entry: unknown): entry is KeptMove =>
   typeof entry === 'object' &&
@@ -138,11 +143,12 @@ const isMove = (entry: unknown): entry is KeptMove =>
 function movesOf(text: string | null): DelayMove[] {
   const log: unknown = text === null ? null : JSON.parse(text);
   if (!Array.isArray(log)) return [];
-  return log.filter(isMove).map(({ call, atMs, fromMs, toMs }) => ({
+  return log.filter(isMove).map(({ call, atMs, fromMs, toMs, by }) => ({
     call,
     at: new Date(atMs),
     from: new Date(fromMs),
     to: new Date(toMs),
+    by: typeof by === 'string' ? by : null,
   }));
 }
 
@@ -161,12 +167,14 @@ export const recordOf = (row: EndedRow): DelayRecord => ({
   error: row.error,
   attemptLog: attemptsOf(row.attempt_log, row.state),
   moveLog: movesOf(row.move_log),
+  by: row.by,
 });
 
-export const pauseOf = ({ name, group, reason, pausedMs, untilMs }: PauseRow): DelayPause => ({
+export const pauseOf = ({ name, group, reason, by, pausedMs, untilMs }: PauseRow): DelayPause => ({
   name,
   group,
   reason,
+  by,
   pausedAt: new Date(pausedMs),
   until: untilMs === null ? null : new Date(untilMs),
 });

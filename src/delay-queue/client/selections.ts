@@ -1,11 +1,13 @@
 import { adopted } from '../api/adopted.js';
 import type {
   CancelResult,
+  ChangeOptions,
   DelayInfo,
   DelayName,
   InTransaction,
   ListedDelay,
 } from '../api/delay.js';
+import type { DelayExplanation } from '../api/explanation.js';
 import type {
   Counts,
   DelayFilter,
@@ -17,7 +19,6 @@ import type {
   MatchingOptions,
 } from '../api/selection.js';
 import type { MoveTo } from '../config/durations.js';
-import { checkKnownOptions } from '../config/known-options.js';
 import type { Payloads } from '../config/payloads.js';
 import type { Runner } from '../database/runner.js';
 import type { Installation } from '../database/tables.js';
@@ -32,9 +33,19 @@ import {
   inSmallerStatements,
   type Transactions,
 } from '../transactions/callers-transaction.js';
-import { changeOptionsOf, filterOf, nextOf, type StoryPosition, targetsOf } from './arguments.js';
+import {
+  changeOptionsOf,
+  changingOf,
+  type countedOf,
+  filterOf,
+  nextOf,
+  type StoryPosition,
+  type Target,
+  targetsOf,
+} from './arguments.js';
 import type { ManyWrites } from './bulk-writes.js';
 import { cancellingMatchingOf, type Cancels } from './cancels.js';
+import { explanationOf } from './explanations.js';
 import type { Pausing } from './pauses.js';
 import { infoOf, listedOf, recordOf, statsOf, translatable } from './results.js';
 import { answerOf } from './writes.js';
@@ -52,6 +63,8 @@ export class Matching {
   readonly #selection: SelectionStore;
   readonly #size = new StatementSize(PAGE);
   readonly #payloads: Payloads;
+  /** Pause between two heartbeats of a node. */
+  readonly #loadEveryMs: number;
   /** A node whose last heartbeat is older than this counts as gone. */
   readonly #nodeAliveMs: number;
 
@@ -68,6 +81,7 @@ export class Matching {
   ) {
     this.#selection = new SelectionStore(installation);
     this.#payloads = payloads;
+    this.#loadEveryMs = loadEveryMs;
     this.#nodeAliveMs = loadEveryMs * LOADS_MISSED_MAX;
   }
 
@@ -87,10 +101,24 @@ export class Matching {
     return this.#selection.list(runner, filter, page, this.#nodeAliveMs);
   }
 
-  async count(filter: RowFilter, options: InTransaction): Promise<number> {
+  async explain(target: Target, options: InTransaction): Promise<DelayExplanation> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    const counting = inOrder('all', () => this.#selection.count(runner, filter));
-    return await translatable(counting, () => textsOf(filter));
+    const about = 'id' in target ? 'all' : [target];
+    const reading = inOrder(about, () =>
+      this.#selection.explain(runner, target, this.#nodeAliveMs),
+    );
+    const row = await translatable(reading, () => ('id' in target ? {} : { key: target.key }));
+    return explanationOf(row, target, { loadEveryMs: this.#loadEveryMs });
+  }
+
+  async count(counted: ReturnType<typeof countedOf>, options: InTransaction): Promise<number> {
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const counting = inOrder('all', () =>
+      counted.of === 'live'
+        ? this.#selection.count(runner, counted.filter)
+        : this.#selection.countEnded(runner, counted.filter),
+    );
+    return await translatable(counting, () => textsOf(counted.filter));
   }
 
   async history(
@@ -180,12 +208,11 @@ export class Matching {
   async changeGiven(
     verb: ManyVerb,
     which: readonly DelayTarget[] | DelayFilter,
-    options: InTransaction,
+    options: ChangeOptions,
     to?: MoveTo,
   ): Promise<unknown> {
     if (Array.isArray(which)) {
-      checkKnownOptions(options, 'options', ['manager']);
-      return await this.many.change(verb, targetsOf(which), options, to);
+      return await this.many.change(verb, targetsOf(which), changingOf(options), to);
     }
     const filter = filterOf(which, { mayBeEmpty: false });
     return await this.change(verb, filter, changeOptionsOf(options), to);
@@ -237,7 +264,7 @@ export class Matching {
         behindId = ids.at(-1) as number;
       }
     });
-    return await translatable(changing, () => textsOf(filter));
+    return await translatable(changing, () => ({ ...textsOf(filter), by: options.by }));
   }
 
   /** @returns the ids of the page, and the verdict of each delay that matched */
@@ -281,7 +308,7 @@ export class Matching {
    * @param most ids to find; fewer if the statement size is smaller
    */
   async #write(
-    { verb, to, filter, transaction }: Pages,
+    { verb, to, filter, transaction, options: { by } }: Pages,
     most: number,
     found: (runner: Runner, limit: number) => Promise<readonly number[]>,
   ): Promise<{ ids: readonly number[]; isLast: boolean; changed: Map<number, Changed> }> {
@@ -297,7 +324,7 @@ export class Matching {
           return {
             ids: page,
             isLast: page.length < limit,
-            changed: await this.many.write(verb, lists, joined, runner, { to, filter }),
+            changed: await this.many.write(verb, lists, joined, runner, { to, filter, by }),
             manager: joined,
           };
         }),
@@ -312,7 +339,7 @@ interface Pages {
   to: MoveTo | undefined;
   filter: RowFilter;
   transaction: CallersTransaction;
-  options: InTransaction;
+  options: ChangeOptions;
   abortWithinMs: number | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { MoveTo } from '../config/durations.js';
 import type { Runner } from '../database/runner.js';
 import { firstMsOf } from '../recurrence/recurrence.js';
 import type { DelayStore, OwnChange } from '../store/delay.store.js';
-import type { NewDelay, Placed, Wake } from '../store/rows/delay-rows.js';
+import type { Move, NewDelay, Placed, Wake } from '../store/rows/delay-rows.js';
 import type { LockWait } from '../store/sql/fragments/clock.js';
 import { declaredInCode, extrasText } from '../store/write-answers.js';
 import type { CallersTransaction } from '../transactions/callers-transaction.js';
@@ -42,20 +42,20 @@ export class SingleWrites {
     target: NameAndKey,
     { runner, inOrder }: CallersTransaction,
     own: ActingAttempt | undefined,
+    by: string | undefined,
   ): Promise<Placed> {
-    return await inOrder([target], () => this.store.cancel(runner, target, own));
+    return await inOrder([target], () => this.store.cancel(runner, target, own, by));
   }
 
   /** Answers `rescheduled`, `running` or `absent`. */
   async reschedule(
-    target: NameAndKey,
-    to: MoveTo,
+    move: Move & { by: string | undefined },
     { manager, runner, inOrder }: CallersTransaction,
     own: ActingAttempt | undefined,
   ): Promise<Placed> {
-    return await inOrder([target], async () => {
-      const moved = own && (await this.selfReschedules.reschedule(own, manager, runner, to));
-      return moved ?? (await this.store.reschedule(runner, { ...target, to }));
+    return await inOrder([move], async () => {
+      const moved = own && (await this.selfReschedules.reschedule(own, manager, runner, move.to));
+      return moved ?? (await this.store.reschedule(runner, move, move.by));
     });
   }
 
@@ -63,8 +63,9 @@ export class SingleWrites {
   async retryDead(
     target: NameAndKey,
     { runner, inOrder }: CallersTransaction,
+    by: string | undefined,
   ): Promise<Placed | undefined> {
-    return await inOrder([target], () => this.store.retryDead(runner, target.name, target.key));
+    return await inOrder([target], () => this.store.retryDead(runner, target, by));
   }
 }
 

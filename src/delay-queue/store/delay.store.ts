@@ -4,7 +4,7 @@ import type { MoveTo } from '../config/durations.js';
 import { sqlStateOf, UNIQUE_VIOLATION } from '../database/driver-errors.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
-import { RerunStore } from './many.store.js';
+import { byParameter, RerunStore } from './many.store.js';
 import type { AsText } from './rows/answers.js';
 import { type Answer, EXTRA_NAMES, reader } from './rows/columns.js';
 import {
@@ -125,11 +125,15 @@ export class DelayStore {
       moveOn: textsOf((wait: LockWait) => moveOnSql(tables, kept, wait)),
       cancelWaiting: cancelWaitingSql(tables, kept),
       cancelOne: cancelOneSql(tables),
-      cancel: textsOf((wait: LockWait, look: CancelLook) =>
-        cancelSql(tables, kept, wait, Targets.CALLS, look),
+      cancel: textsOf((wait: LockWait, look: CancelLook, by?: string) =>
+        cancelSql(tables, kept, wait, Targets.CALLS, look, by),
       ),
-      reschedule: textsOf((wait: LockWait) => rescheduleSql(tables, wait)),
-      retryDead: textsOf((wait: Exclude<LockWait, 'at once'>) => retryDeadSql(tables, wait)),
+      reschedule: textsOf((wait: LockWait, by?: string) =>
+        rescheduleSql(tables, wait, Targets.CALLS, by),
+      ),
+      retryDead: textsOf((wait: Exclude<LockWait, 'at once'>, by?: string) =>
+        retryDeadSql(tables, wait, by),
+      ),
       now: nowSql(tables),
       find: findSql(tables),
       history: historySql(tables),
@@ -352,13 +356,14 @@ export class DelayStore {
     runner: Runner,
     target: NameAndKey,
     own?: OwnAttempt,
+    by?: string,
   ): Promise<Placed<'cancelled' | 'running' | 'absent'>> {
-    if (runner.transaction !== undefined) {
+    if (runner.transaction !== undefined && by === undefined) {
       const gone = await this.#cancelWaiting(runner, target);
       if (gone) return gone as Placed<'cancelled'>;
     }
     const placed = await this.#untilStable(runner, (wait, look) =>
-      this.#cancel(runner, [target], wait, look, own),
+      this.#cancel(runner, [target], wait, look, { own, by }),
     );
     return placed as Placed<'cancelled' | 'running' | 'absent'>;
   }
@@ -399,17 +404,19 @@ export class DelayStore {
     targets: readonly NameAndKey[],
     wait: LockWait,
     look: CancelLook,
-    own?: OwnAttempt,
+    { own, by }: { own?: OwnAttempt | undefined; by?: string | undefined } = {},
   ): Promise<(Placed | undefined)[]> {
     const parameters = [...targetColumns(targets), own?.id ?? null, own?.epoch ?? null];
-    return (await runner.query<PlacedRow>(this.#sql.cancel(wait, look), parameters)).map(stableOf);
+    const sql = this.#sql.cancel(wait, look, byParameter(parameters, by));
+    return (await runner.query<PlacedRow>(sql, parameters)).map(stableOf);
   }
 
   async reschedule(
     runner: Runner,
     move: Move,
+    by?: string,
   ): Promise<Placed<'rescheduled' | 'running' | 'absent'>> {
-    const placed = await this.#untilStable(runner, (wait) => this.#move(runner, [move], wait));
+    const placed = await this.#untilStable(runner, (wait) => this.#move(runner, [move], wait, by));
     return placed as Placed<'rescheduled' | 'running' | 'absent'>;
   }
 
@@ -425,16 +432,23 @@ export class DelayStore {
     runner: Runner,
     moves: readonly Move[],
     wait: LockWait,
+    by?: string,
   ): Promise<(Placed | undefined)[]> {
     const parameters = [...targetColumns(moves), ...moveColumns(moves.map(({ to }) => to))];
-    return (await runner.query<PlacedRow>(this.#sql.reschedule(wait), parameters)).map(stableOf);
+    const sql = this.#sql.reschedule(wait, byParameter(parameters, by));
+    return (await runner.query<PlacedRow>(sql, parameters)).map(stableOf);
   }
 
   /** Revives a dead letter; undefined when there is none. */
-  async retryDead(runner: Runner, name: string, key: string): Promise<Placed | undefined> {
-    const sql = this.#sql.retryDead(waitOf(runner.transaction));
+  async retryDead(
+    runner: Runner,
+    { name, key }: NameAndKey,
+    by?: string,
+  ): Promise<Placed | undefined> {
+    const parameters = [name, key];
+    const sql = this.#sql.retryDead(waitOf(runner.transaction), byParameter(parameters, by));
     return orHeld(runner, this.heldMaxMs, async () => {
-      const [row] = await runner.query<PlacedRow>(sql, [name, key]);
+      const [row] = await runner.query<PlacedRow>(sql, parameters);
       return row && placedOf(row, 'retried');
     });
   }

@@ -129,11 +129,10 @@ export class PauseStore {
   async pause(
     runner: Runner,
     what: Pausable,
-    reason: string | null,
-    until: DueTime | null,
+    { reason, by, until }: { reason: string | null; by: string | null; until: DueTime | null },
   ): Promise<PauseRow | undefined> {
     const { afterMs, at } = until === null ? { afterMs: null, at: null } : columnsOf(until);
-    const parameters = [...keyOf(what), reason, afterMs, at];
+    const parameters = [...keyOf(what), reason, afterMs, at, by];
     return await changed(runner, this.#sql.pause, parameters);
   }
 

@@ -58,14 +58,16 @@ type Build = (
   lockWait: LockWait,
   of: Targets,
   look: CancelLook,
+  by: string | undefined,
 ) => string;
 
 const STATEMENTS: Record<ManyVerb, Build> = {
   cancel: cancelSql,
-  reschedule: (tables, _, lockWait, of) => rescheduleSql(tables, lockWait, of),
-  runNow: (tables, _, lockWait, of) => runNowSql(tables, lockWait, of),
-  retryDead: (tables, _, lockWait, of) => retryManyDeadSql(tables, lockWait, of),
-  discardDead: discardDeadSql,
+  reschedule: (tables, _, lockWait, of, _look, by) => rescheduleSql(tables, lockWait, of, by),
+  runNow: (tables, _, lockWait, of, _look, by) => runNowSql(tables, lockWait, of, by),
+  retryDead: (tables, _, lockWait, of, _look, by) => retryManyDeadSql(tables, lockWait, of, by),
+  discardDead: (tables, kept, lockWait, of, _look, by) =>
+    discardDeadSql(tables, kept, lockWait, of, by),
 };
 
 /** Whether the statement takes the calling attempts; no attempt holds a dead letter. */
@@ -98,6 +100,7 @@ export class ManyStore {
    * @param own the calling attempts; their rows answer `running`
    * @param to only for `reschedule`
    * @param filter for a list of ids: an id that no longer matches is `absent`
+   * @param by who asked for it
    * @returns one result per item; the verbs for dead letters answer `absent` where there is none
    * @throws DelayUnstableError in a transaction of our own
    */
@@ -106,16 +109,21 @@ export class ManyStore {
     runner: Runner,
     list: TargetList,
     own: readonly OwnAttempt[],
-    { to, filter }: { to?: MoveTo | undefined; filter?: RowFilter } = {},
+    {
+      to,
+      filter,
+      by,
+    }: { to?: MoveTo | undefined; filter?: RowFilter; by?: string | undefined } = {},
   ): Promise<Changed[]> {
     const results = list.targets.map((): Changed => ABSENT);
     let open: readonly number[] = [...list.targets.keys()];
     const look = async (looks: number): Promise<true | undefined> => {
-      const parameters = [
+      const parameters: string[] = [
         ...columnsFor(list, open),
         ...(to === undefined ? [] : moveColumns(Array<MoveTo>(open.length).fill(to))),
         ...(KNOWS_ATTEMPTS[verb] ? ownColumns(own) : []),
       ];
+      const byWhom = byParameter(parameters, by);
       const condition = filter && matching(filter, parameters.length + 1);
       const rows = await runner.query<ChangedRow>(
         STATEMENTS[verb](
@@ -124,6 +132,7 @@ export class ManyStore {
           waitOf(runner.transaction),
           list.of === 'keys' ? Targets.KEYS : Targets.whereIds(condition?.sql),
           looks === 1 ? 'first' : 'again',
+          byWhom,
         ),
         [...parameters, ...(condition?.parameters ?? [])],
       );
@@ -140,6 +149,14 @@ export class ManyStore {
     return results;
   }
 }
+
+/**
+ * Adds who asked for a change to the parameters of its statement. A call that does not say so keeps
+ * the statement and the plan that it always had.
+ * @returns SQL for that parameter
+ */
+export const byParameter = (parameters: unknown[], by: string | undefined): string | undefined =>
+  by === undefined ? undefined : `$${parameters.push(by)}::text`;
 
 const ABSENT: Changed = {
   verdict: 'absent',

@@ -7,6 +7,7 @@ import { type Installation, type Tables, tablesOf } from '../database/tables.js'
 import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import { type CountAnswer, type IdAnswer, idOf } from './rows/answers.js';
 import { type Answer, numberOf, reader, type RowOf } from './rows/columns.js';
+import { explained, type ExplainedRow, explainSql } from './sql/explain.sql.js';
 import { countSql, idsSql, listed, type ListedRow, listSql } from './sql/delays.sql.js';
 import {
   anyNameOf,
@@ -16,7 +17,14 @@ import {
   matchingEnded,
   type RowFilter,
 } from './sql/fragments/filter.js';
-import { ENDED, type EndedPosition, type EndedRow, endedSql, POSITION } from './sql/history.sql.js';
+import {
+  countEndedSql,
+  ENDED,
+  type EndedPosition,
+  type EndedRow,
+  endedSql,
+  POSITION,
+} from './sql/history.sql.js';
 import {
   groupStatsSql,
   type NameStatsRow,
@@ -29,7 +37,7 @@ import {
 } from './sql/stats.sql.js';
 
 /** The texts of a statement that has several: each is built at its first use. */
-export function textsOf<Choices extends string[]>(
+export function textsOf<Choices extends (string | undefined)[]>(
   build: (...choices: Choices) => string,
 ): (...choices: Choices) => string {
   const texts = new Map<string, string>();
@@ -121,6 +129,20 @@ export class SelectionStore {
     return rows.map(reader(listed(this.#tables)));
   }
 
+  /** One delay, live or ended, and all that may hold it. @param aliveMs as for {@link list} */
+  async explain(
+    runner: Runner,
+    target: { name: string; key: string } | { id: number },
+    aliveMs: number,
+  ): Promise<ExplainedRow> {
+    const [by, named] =
+      'id' in target
+        ? (['id', [target.id]] as const)
+        : (['key', [target.name, target.key]] as const);
+    const [row] = await runner.query<Answer>(explainSql(this.#tables, by), [aliveMs, ...named]);
+    return reader(explained(this.#tables))(given(row));
+  }
+
   async ids(runner: Runner, filter: RowFilter, page: Page): Promise<number[]> {
     const { sql, parameters } = this.#where(filter, 3);
     const rows = await runner.query<IdAnswer>(idsSql(this.#tables, sql), [
@@ -134,6 +156,12 @@ export class SelectionStore {
   async count(runner: Runner, filter: RowFilter): Promise<number> {
     const { sql, parameters } = this.#where(filter, 1);
     const [row] = await runner.query<CountAnswer>(countSql(this.#tables, sql), parameters);
+    return numberOf(given(row).count);
+  }
+
+  async countEnded(runner: Runner, filter: EndedFilter): Promise<number> {
+    const { sql, parameters } = this.#ofAnyName('history', filter, matchingEnded(filter, 1));
+    const [row] = await runner.query<CountAnswer>(countEndedSql(this.#tables, sql), parameters);
     return numberOf(given(row).count);
   }
 

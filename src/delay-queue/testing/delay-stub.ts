@@ -1,6 +1,7 @@
 import type { FactoryProvider } from '@nestjs/common';
 import type {
   CancelResult,
+  ChangeOptions,
   DelayHeaders,
   DelayInfo,
   DelayName,
@@ -11,7 +12,13 @@ import type {
 } from '../api/delay.js';
 import { DelayConflictError, DelayInvalidError } from '../api/errors.js';
 import { DelayEvents } from '../api/events.js';
-import { type NameAndKey, nameAndKeyOf, type Target, targetsOf } from '../client/arguments.js';
+import {
+  changingOf,
+  type NameAndKey,
+  nameAndKeyOf,
+  type Target,
+  targetsOf,
+} from '../client/arguments.js';
 import type { Cancelling } from '../client/cancels.js';
 import type { Producer } from '../client/producer.js';
 import { givenExtras, infoOf } from '../client/results.js';
@@ -216,13 +223,13 @@ class StubRows {
     return { verdict: 'replaced', row };
   }
 
-  move(row: FoundRow, to: MoveTo): void {
+  move(row: FoundRow, to: MoveTo, by: string | undefined): void {
     const nowMs = Date.now();
     const fromMs = row.due_ms;
     const due = to.kind === 'extend' ? Math.min(fromMs + to.ms, LAST_MS) : instantMs(to, nowMs);
     moveTo(row, due, nowMs);
     const moves: unknown[] = row.move_log === null ? [] : JSON.parse(row.move_log);
-    moves.push({ call: 'reschedule', atMs: nowMs, fromMs, toMs: due });
+    moves.push({ call: 'reschedule', atMs: nowMs, fromMs, toMs: due, by });
     row.move_log = JSON.stringify(moves.slice(-MOVES_MAX));
   }
 }
@@ -325,15 +332,15 @@ class StubProducer {
     });
   }
 
-  async cancel(target: Target, options: InTransaction): Promise<CancelResult> {
+  async cancel(target: Target, options: ChangeOptions): Promise<CancelResult> {
     return this.#change('cancel', target, options) as CancelResult;
   }
 
-  async reschedule(target: Target, to: MoveTo, options: InTransaction) {
+  async reschedule(target: Target, to: MoveTo, options: ChangeOptions) {
     return this.#change('reschedule', target, options, to);
   }
 
-  async retryDead(target: Target, options: InTransaction) {
+  async retryDead(target: Target, options: ChangeOptions) {
     return this.#change('retryDead', target, options);
   }
 
@@ -357,21 +364,20 @@ class StubProducer {
   };
 
   readonly many = {
-    change: async (verb: string, targets: readonly Target[], options: InTransaction, to?: MoveTo) =>
+    change: async (verb: string, targets: readonly Target[], options: ChangeOptions, to?: MoveTo) =>
       targets.map((target) => this.#change(changeOf(verb), target, options, to)),
   };
 
   readonly matching = refusing('calls of DelayAdmin by a filter', {
-    changeGiven: async (verb: string, which: unknown, options: InTransaction, to?: MoveTo) => {
+    changeGiven: async (verb: string, which: unknown, options: ChangeOptions, to?: MoveTo) => {
       if (!Array.isArray(which)) return cannot('calls of DelayAdmin by a filter');
-      checkKnownOptions(options, 'options', ['manager']);
-      return await this.many.change(verb, targetsOf(which), options, to);
+      return await this.many.change(verb, targetsOf(which), changingOf(options), to);
     },
   });
 
   readonly pausing = refusing('pauses', {});
 
-  #change(call: Change, target: Target, options: InTransaction, to?: MoveTo): Answer {
+  #change(call: Change, target: Target, options: ChangeOptions, to?: MoveTo): Answer {
     const manager = managerOf(options);
     const row =
       'id' in target ? this.#rows.byId(target.id) : this.#rows.find(target.name, target.key);
@@ -391,7 +397,7 @@ class StubProducer {
       return { verdict: 'absent' };
     }
     if (call === 'cancel') this.#rows.remove(row);
-    else this.#rows.move(row, to as MoveTo);
+    else this.#rows.move(row, to as MoveTo, options.by);
     const verdict = call === 'cancel' ? 'cancelled' : 'rescheduled';
     record.verdict = verdict;
     return answerOf(verdict, row);

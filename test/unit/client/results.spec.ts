@@ -110,10 +110,18 @@ describe('a delay', () => {
 
   it('has moves', () => {
     const move = { call: 'reschedule', atMs: 1, fromMs: 2, toMs: 3 };
-    const log = [move, { ...move, toMs: 'x' }, null, 'text'];
-    expect(info({ move_log: JSON.stringify(log) }).moveLog).toEqual([
-      { call: 'reschedule', at: new Date(1), from: new Date(2), to: new Date(3) },
-    ]);
+    const log = [
+      move,
+      { ...move, toMs: 'x' },
+      null,
+      'text',
+      { ...move, by: 'ann' },
+      { ...move, by: 7 },
+    ];
+    const told = { call: 'reschedule', at: new Date(1), from: new Date(2), to: new Date(3) };
+    expect(info({ move_log: JSON.stringify(log) }).moveLog).toEqual(
+      [null, 'ann', null].map((by) => ({ ...told, by })),
+    );
   });
 });
 
@@ -159,6 +167,7 @@ it('what has ended is told as its line has it', () => {
     lateness_ms: 4,
     node: 'a',
     error: null,
+    by: 'ann',
   };
   expect(recordOf(line as EndedRow)).toMatchObject({
     id: '7',
@@ -168,6 +177,7 @@ it('what has ended is told as its line has it', () => {
     endedAt: new Date(3_000),
     latenessMs: 4,
     node: 'a',
+    by: 'ann',
     attemptLog: [],
     moveLog: [],
   });
@@ -185,8 +195,9 @@ it('an answer tells of a rerun that it has taken back, where something runs', ()
 });
 
 it('a pause has an end, or none', () => {
-  const row = { name: 'a', group: null, reason: null, pausedMs: 0 };
+  const row = { name: 'a', group: null, reason: null, by: 'ann', pausedMs: 0 };
   expect(pauseOf({ ...row, untilMs: 5 })).toMatchObject({
+    by: 'ann',
     pausedAt: new Date(0),
     until: new Date(5),
   });

@@ -118,11 +118,13 @@ describe('a pause', () => {
     expect(pauseOptionsOf('a', {})).toEqual({
       what: { name: 'a', group: null },
       reason: null,
+      by: null,
       until: null,
     });
-    expect(pauseOptionsOf('a', { group: 'g', reason: 'down', for: '2h' })).toEqual({
+    expect(pauseOptionsOf('a', { group: 'g', reason: 'down', by: 'ann', for: '2h' })).toEqual({
       what: { name: 'a', group: 'g' },
       reason: 'down',
+      by: 'ann',
       until: { kind: 'after', ms: 7_200_000 },
     });
     expect(pauseOptionsOf('a', { until: INSTANT }).until).toEqual({ kind: 'at', iso: ISO });

@@ -3,9 +3,12 @@ import type {
   AbortCounts,
   AbortMatchingOptions,
   CancelResult,
+  ChangeOptions,
   Counts,
   DelayAdmin,
   DelayCounts,
+  DelayExplanation,
+  DelayExplanationCause,
   DelayFilter,
   DelayPause,
   DelayRecord,
@@ -54,6 +57,12 @@ async function ofWorker(worker: DelayWorker) {
 async function calls(admin: DelayAdmin, signal: AbortSignal) {
   fits<ListedDelay[]>(await admin.list({}, { limit: 5, after: '7' }));
   fits<number>(await admin.count(FILTER));
+  fits<number>(await admin.count({ group: 'g', state: 'completed', endedFrom: new Date() }));
+  fits<DelayExplanation>(await admin.explain('test.a', 'k', { manager: 'own' }));
+  const found = await admin.explain({ id: '1' });
+  if (found.reason === 'paused') fits<Date | null>(found.until);
+  if (found.reason === 'notDue') fits<number>(found.inMs);
+  fits<readonly DelayExplanationCause[]>(found.also);
   fits<KeyStory>(await admin.story('k'));
   const about: StoryFilter = { group: 'g', headers: { a: 'b' } };
   const pages: HistoryPageOptions = { limit: 5, after: 'live 7' };
@@ -70,7 +79,7 @@ async function calls(admin: DelayAdmin, signal: AbortSignal) {
   fits<GroupStats[]>(await admin.groupStats({}, { orderBy: 'total', limit: 5 }));
   fits<CancelResult[]>(await admin.cancel(LIST, { running: 'abort' }));
   fits<Counts<'cancelled' | 'running'>>(await admin.cancel(FILTER, { signal }));
-  fits<RescheduleResult[]>(await admin.reschedule(LIST, { extendBy: '1h' }));
+  fits<RescheduleResult[]>(await admin.reschedule(LIST, { extendBy: '1h' }, { by: 'ann' }));
   const onProgress = ({ rescheduled }: Counts<'rescheduled'>) => void rescheduled;
   fits<Counts<'rescheduled'>>(await admin.reschedule(FILTER, { after: 1 }, { onProgress }));
   fits<RunNowResult[]>(await admin.runNow(LIST));
@@ -79,7 +88,9 @@ async function calls(admin: DelayAdmin, signal: AbortSignal) {
   fits<Counts<'retried'>>(await admin.retryDead(FILTER));
   fits<DiscardDeadResult[]>(await admin.discardDead(LIST));
   fits<Counts<'discarded'>>(await admin.discardDead(FILTER));
-  fits<DelayPause>(await admin.pause('test.a', { group: 'g', reason: 'why', for: '2h' }));
+  fits<DelayPause>(
+    await admin.pause('test.a', { group: 'g', reason: 'why', for: '2h', by: 'ann' }),
+  );
   fits<DelayPause | null>(await admin.resume('test.a', { group: 'g' }));
 }
 
@@ -90,6 +101,12 @@ async function mistakes(admin: DelayAdmin, signal: AbortSignal) {
   await admin.count({ nmae: 'test.a' });
   // @ts-expect-error -- no name, for it goes across names
   await admin.story('test.a', 'k');
+  // @ts-expect-error -- a delay without a key has an id
+  await admin.explain('test.a');
+  // @ts-expect-error -- a name that is not declared
+  await admin.explain('tset.a', 'k');
+  // @ts-expect-error -- only a pause has an end
+  void (await admin.explain('test.a', 'k')).until;
   // @ts-expect-error -- of all
   await admin.stats({ name: 'test.a' });
   // @ts-expect-error -- it is ordered by one field
@@ -137,6 +154,22 @@ function answers() {
   same<ListedDelay['waitsFor'], DelayWait | null>(true);
   same<Exclude<keyof GroupStats, keyof DelayCounts>, 'name' | 'group' | 'paused' | 'limited'>(true);
   same<NodeStats['names'], string[]>(true);
+  type Row =
+    | 'notDue'
+    | 'retrying'
+    | 'running'
+    | 'orphaned'
+    | 'dead'
+    | 'unreadable'
+    | 'ended'
+    | 'absent';
+  type Held = 'paused' | 'unserved' | 'throttled' | 'nodeStalled' | 'queued';
+  same<DelayExplanationCause['reason'], Row | Held>(true);
+  same<DelayExplanation['reason'], DelayExplanationCause['reason']>(true);
+  same<
+    keyof DelayExplanation,
+    'reason' | 'text' | 'id' | 'name' | 'key' | 'group' | 'dueAt' | 'also'
+  >(true);
   same<DelayPause['pausedAt'], Date>(true);
   same<DelayPause['until'], Date | null>(true);
 }
@@ -157,7 +190,9 @@ function options() {
   same<MatchingOptions<'due'>['signal'], AbortSignal | undefined>(true);
   same<Parameters<NonNullable<MatchingOptions<'due'>['onProgress']>>, [Counts<'due'>]>(true);
   same<PauseOptions['for'], Duration | undefined>(true);
-  same<Exclude<keyof ResumeOptions, keyof InTransaction>, 'group'>(true);
+  same<Exclude<keyof ResumeOptions, keyof InTransaction>, 'group' | 'by'>(true);
+  same<Exclude<keyof ChangeOptions, keyof InTransaction>, 'by'>(true);
+  same<DelayPause['by'], string | null>(true);
   // @ts-expect-error -- a key alone may be many
   fits<DelayTarget>({ key: 'k' });
   // @ts-expect-error -- no state of what lives

@@ -59,6 +59,7 @@ export type CancelLook = 'first' | 'again';
  * and id and epoch of the calling attempt, if any: an attempt does not cancel itself. One row per
  * input: `cancelled`, `running`, `absent`, or `again` when the row changed under the look; and
  * whether a rerun was removed.
+ * @param by SQL for who asked for it, if the call said so, as in the statements below
  */
 export const cancelSql = (
   tables: Tables,
@@ -66,6 +67,7 @@ export const cancelSql = (
   lockWait: LockWait,
   of: Targets = Targets.CALLS,
   look: CancelLook = 'again',
+  by?: string,
 ): string => {
   const isFirst = look === 'first';
   const rows: FreeRows = { of, more: logged(kept), expiredOnlyIf: of.isNotOwn() };
@@ -83,6 +85,7 @@ gone AS (
     of: 'g',
     from: 'gone g',
     state: "CASE WHEN g.dead THEN 'discarded' ELSE 'cancelled' END",
+    by,
   })}
 SELECT i.ord::text AS ord,
        CASE ${isFirst ? "WHEN (SELECT is_kept FROM clock) THEN 'again'" : "WHEN k.ord IS NOT NULL AND m.ord IS NULL THEN 'again'"}
@@ -296,6 +299,7 @@ export const rescheduleSql = (
   tables: Tables,
   lockWait: LockWait,
   of: Targets = Targets.CALLS,
+  by?: string,
 ): string => `
 WITH ${clockOf(tables, lockWait)},
 ${of.input(TO)},
@@ -316,7 +320,7 @@ moved AS (
   UPDATE ${tables.delay} d
   SET due_at = t.due, wake_at = GREATEST(t.due, ${wholeMs('clock.now')}), epoch = ${nextEpoch('d')},
       attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL,
-      move_log = ${movedTo('t.due', 'reschedule')}
+      move_log = ${movedTo('t.due', 'reschedule', by)}
   FROM target t, clock
   WHERE ${isRowOf('t')}
   RETURNING t.ord, d.id, d.group_id, d.epoch, d.due_at, d.wake_at
@@ -339,13 +343,14 @@ ORDER BY i.ord`;
 export const retryDeadSql = (
   { delay, now }: Tables,
   lockWait: Exclude<LockWait, 'at once'>,
+  by?: string,
 ): string => `
 WITH ${clockOf({ now }, lockWait)},
 retried AS (
   UPDATE ${delay} d
   SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = ${nextEpoch('d')},
       attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL,
-      move_log = ${movedTo(wholeMs('clock.now'), 'retryDead')}
+      move_log = ${movedTo(wholeMs('clock.now'), 'retryDead', by)}
   FROM clock
   WHERE d.name = $1::text AND d.key = $2::text AND d.wake_at = 'infinity'
   RETURNING d.id, d.group_id, d.epoch, d.due_at, d.wake_at
@@ -360,7 +365,7 @@ FROM retried r, clock`;
  * dead letter), or `again` when the row changed under the look. With `catchUp: 'none'` the due time
  * becomes now even if it was earlier, because a late occurrence would be missed.
  */
-export const runNowSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
+export const runNowSql = (tables: Tables, lockWait: LockWait, of: Targets, by?: string): string => `
 WITH ${clockOf(tables, lockWait)},
 ${of.input()},
 ${looked(tables, of)},
@@ -370,7 +375,7 @@ moved AS (
   SET due_at = ${DUE},
       wake_at = ${wholeMs('clock.now')},
       epoch = ${nextEpoch('d')}, leased_until = NULL, leased_by = NULL,
-      move_log = ${movedTo(DUE, 'runNow')}
+      move_log = ${movedTo(DUE, 'runNow', by)}
   FROM free f, clock
   WHERE ${isRowOf('f')} AND NOT f.dead
   RETURNING f.ord, d.id, d.name, d.key, d.group_id, d.epoch, d.due_at, d.wake_at, d.last_error IS NOT NULL AS failed
@@ -402,7 +407,12 @@ const deadRows = (tables: Tables, lockWait: LockWait, of: Targets, more: string[
   freeRows(tables, lockWait, { of, more, onlyIf: `d.wake_at = 'infinity'` });
 
 /** Makes them due now, and resets their attempts. */
-export const retryManyDeadSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
+export const retryManyDeadSql = (
+  tables: Tables,
+  lockWait: LockWait,
+  of: Targets,
+  by?: string,
+): string => `
 WITH ${clockOf(tables, lockWait)},
 ${of.input()},
 ${deadRows(tables, lockWait, of)},
@@ -410,7 +420,7 @@ retried AS (
   UPDATE ${tables.delay} d
   SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = ${nextEpoch('d')},
       attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL,
-      move_log = ${movedTo(wholeMs('clock.now'), 'retryDead')}
+      move_log = ${movedTo(wholeMs('clock.now'), 'retryDead', by)}
   FROM free f, clock
   WHERE ${isRowOf('f')}
   RETURNING f.ord, d.id, d.name, d.key, d.group_id, d.epoch, d.due_at, d.wake_at
@@ -425,13 +435,14 @@ export const discardDeadSql = (
   kept: HistoryKept,
   lockWait: LockWait,
   of: Targets,
+  by?: string,
 ): string => `
 WITH ${clockOf(tables, lockWait)},
 ${of.input()},
 ${deadRows(tables, lockWait, of, logged(kept))},
 gone AS (
   DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
-)${intoHistory(tables, kept, { of: 'g', from: 'gone g', state: "'discarded'" })}
+)${intoHistory(tables, kept, { of: 'g', from: 'gone g', state: "'discarded'", by })}
 SELECT g.ord::text AS ord, 'discarded' AS verdict, g.id::text AS id, g.name, g.key, NULL AS epoch,
        ${epochMs('g.due_at')}::text AS due_ms, NULL AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
 FROM gone g, clock`;

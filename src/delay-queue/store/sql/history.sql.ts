@@ -77,6 +77,8 @@ interface HistoryRow {
   error?: string;
   /** @default the log of the row */
   attemptLog?: string;
+  /** Who asked for the end, if the call said so. */
+  by?: string | undefined;
 }
 
 /** A last CTE `ended` that writes history, or nothing where none is kept. Needs the CTE `clock`. */
@@ -92,6 +94,7 @@ export function intoHistory(
     node = `${of}.leased_by`,
     error = `${of}.last_error`,
     attemptLog = `${of}.attempt_log`,
+    by,
   }: HistoryRow,
 ): string {
   if (kept === 'nothing') return '';
@@ -100,10 +103,10 @@ export function intoHistory(
   return `,
 ended AS (
   INSERT INTO ${history} (id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node, error,
-    ${columns.join(', ')})
+    ${columns.join(', ')}${by === undefined ? '' : ', ended_by'})
   SELECT ${of}.id, clock.now, ${of}.due_at, ${of}.created_at, ${latenessMs}, ${of}.epoch, ${of}.attempts,
          ${state}, ${of}.name, ${of}.key, ${node}, ${error},
-         ${values.join(', ')}
+         ${values.join(', ')}${by === undefined ? '' : `, ${by}`}
   FROM ${from}, clock${where === undefined ? '' : `\n  WHERE ${where}`}
 )`;
 }
@@ -116,13 +119,16 @@ ended AS (
 /** Only the last ones are kept. */
 const MOVES_KEPT_MAX = 20;
 
-/** SQL for the log of row `d`, whose due time becomes `due`. */
-export const movedTo = (due: string, call: MoveCall): string =>
+/**
+ * SQL for the log of row `d`, whose due time becomes `due`.
+ * @param by SQL for who asked for it, if the call said so
+ */
+export const movedTo = (due: string, call: MoveCall, by?: string): string =>
   `CASE WHEN pg_catalog.jsonb_typeof(d.move_log) <> 'array' THEN '[]'
              WHEN pg_catalog.jsonb_array_length(d.move_log) >= ${MOVES_KEPT_MAX} THEN d.move_log - 0
              ELSE COALESCE(d.move_log, '[]') END
         || pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('call', '${call}', 'atMs', pg_catalog.floor(pg_catalog.date_part('epoch', (SELECT now FROM clock)) * 1e3::float8)::bigint,
-             'fromMs', ${wholeEpochMs('d.due_at')}, 'toMs', ${wholeEpochMs(`(${due})`)}))`;
+             'fromMs', ${wholeEpochMs('d.due_at')}, 'toMs', ${wholeEpochMs(`(${due})`)}${by === undefined ? '' : `, 'by', ${by}`}))`;
 
 /**
  * Deletes the oldest rows of a table, except those that another session locks. Parameters: age_ms,
@@ -196,6 +202,7 @@ export const ENDED = {
   attempts: asNumber('d.attempts'),
   node: asText<string | null>('d.node'),
   error: asText<string | null>('d.error'),
+  by: asText<string | null>('d.ended_by'),
   ...EXTRAS_AND_LOGS,
 };
 
@@ -230,3 +237,9 @@ FROM ${history} d
 WHERE (d.ended_at, d.id, d.epoch) < ($1::timestamptz, $2::bigint, $3::bigint) AND ${filter}
 ORDER BY d.ended_at DESC, d.id DESC, d.epoch DESC
 LIMIT $4::int`;
+
+/** How many ended. Parameters: the filter's. */
+export const countEndedSql = ({ history }: Tables, filter: string): string => `
+SELECT pg_catalog.count(*)::text AS count
+FROM ${history} d
+WHERE ${filter}`;

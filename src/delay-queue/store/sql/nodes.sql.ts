@@ -81,6 +81,7 @@ export const PAUSE = {
   name: asText('p.name'),
   group: asText<string | null>(`NULLIF(p.group_id, '')`, 'group_id'),
   reason: asText<string | null>('p.reason'),
+  by: asText<string | null>('p.paused_by'),
   pausedMs: asInstant('p.paused_at'),
   /** Null: no end. */
   untilMs: asMs<number | null>(`CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END`),
@@ -109,7 +110,7 @@ export const pausesJson = ({ pause }: Tables): string => `
 
 /**
  * Pauses a name or one of its groups, or changes an existing pause. Parameters: name, group (''),
- * reason, duration in ms, until (both null: no end). Answers no row if there are too many.
+ * reason, duration in ms, until (both null: no end), by whom. Answers no row if there are too many.
  */
 export const pauseSql = ({ pause, now }: Tables, lockWait: LockWait): string => `
 WITH ${clockOf({ now }, lockWait)},
@@ -118,12 +119,12 @@ others AS (
   WHERE p.until > clock.now AND (p.name, p.group_id) <> ($1::text, $2::text)
 ),
 paused AS (
-  INSERT INTO ${pause} AS p (name, group_id, reason, paused_at, until)
-  SELECT $1::text, $2::text, $3::text, clock.now,
+  INSERT INTO ${pause} AS p (name, group_id, reason, paused_by, paused_at, until)
+  SELECT $1::text, $2::text, $3::text, $6::text, clock.now,
          COALESCE($5::timestamptz, ${wholeMs(plusMs('clock.now', '$4::float8'))}, 'infinity')
   FROM clock, others WHERE others.many < ${PAUSES_MAX}
   ON CONFLICT (name, group_id) DO UPDATE
-  SET reason = excluded.reason, until = excluded.until,
+  SET reason = excluded.reason, paused_by = excluded.paused_by, until = excluded.until,
       paused_at = CASE WHEN p.until > excluded.paused_at THEN p.paused_at ELSE excluded.paused_at END
   RETURNING p.*
 )

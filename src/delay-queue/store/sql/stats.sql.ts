@@ -5,28 +5,34 @@ import { clock, IS_SERVED, liveNames, lives, nodesNow, saidAt } from './fragment
 import { stateAt } from './fragments/filter.js';
 import { isPaused } from './nodes.sql.js';
 
-/** How many attempts run under limit `q`: those of the whole name, or of `those` permits. */
-const runningUnder = ({ delay, permit }: Tables, those = 'true'): string => `(
+/** How many of the attempts with `those` permits run. */
+const runningWith = ({ delay, permit }: Tables, those: string): string => `(
       SELECT pg_catalog.count(*) FROM ${permit} p
       WHERE p.name = q.name AND ${those}
         AND (SELECT r.id FROM ${delay} r
              WHERE r.id = p.id AND r.epoch = p.epoch AND r.leased_until > clock.now LIMIT 1) IS NOT NULL)`;
 
 /**
- * Condition: no attempt may begin under limit `q` now, as the last claim left it: its rate has not
- * refilled since, or as many attempts still run as that claim counted slots. Two counts, because
- * one for both would read the permits of the whole name for each of its groups.
+ * How many attempts run under limit `q`. Two counts, because one for both would read the permits of
+ * the whole name for each of its groups.
  */
-const isFull = (tables: Tables): string => `(q.full_until > clock.now OR q.full_slots <=
-    CASE WHEN q.group_id = '' THEN ${runningUnder(tables)}
-         ELSE ${runningUnder(tables, 'p.group_id = q.group_id')} END)`;
+export const runningUnder = (tables: Tables): string => `
+    CASE WHEN q.group_id = '' THEN ${runningWith(tables, 'true')}
+         ELSE ${runningWith(tables, 'p.group_id = q.group_id')} END`;
+
+/**
+ * Condition: no attempt may begin under limit `q` now, as the last claim left it: its rate has not
+ * refilled since, or as many attempts still run as that claim counted slots.
+ */
+const isFull = (tables: Tables): string =>
+  `(q.full_until > clock.now OR q.full_slots <= ${runningUnder(tables)})`;
 
 /**
  * CTE `full_limit`: the limits that leave no slot to these rows. Each is looked up once, however
  * many delays it throttles: a limit of 10,000 counts 10,000 attempts.
  */
 export const fullLimits = (tables: Tables, rows: string): string => `full_limit AS MATERIALIZED (
-  SELECT q.name, q.group_id, q.full_since, q.full_until
+  SELECT q.name, q.group_id, q.full_since, q.full_until, q.full_slots
   FROM (SELECT name, '' AS group_id FROM ${rows} UNION SELECT name, group_id FROM ${rows} WHERE group_id <> '') k, clock,
        LATERAL (SELECT * FROM ${tables.quota} WHERE name = k.name AND group_id = k.group_id OFFSET 0) q
   WHERE ${isFull(tables)}

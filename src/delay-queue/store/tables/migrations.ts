@@ -111,8 +111,10 @@ export function isUnreadable(column: RuledColumn): string {
   return unreadable(column, rule?.must ?? '');
 }
 
-const unreadable = (column: string, must: string): string =>
-  `the row cannot be read, and was set aside: ${column} ${must}`;
+/** What the error of a row that was set aside begins with. */
+export const SET_ASIDE_TEXT = 'the row cannot be read, and was set aside: ';
+
+const unreadable = (column: string, must: string): string => `${SET_ASIDE_TEXT}${column} ${must}`;
 
 /** A class that TypeORM accepts in `DataSourceOptions.migrations`. */
 export type MigrationClass = new () => MigrationInterface;
@@ -293,6 +295,7 @@ function createStatements({
        group_id   text COLLATE "C",
        headers    jsonb,
        move_log   jsonb,
+       ended_by   text,
        PRIMARY KEY (ended_at, id, epoch)
      )`,
     `CREATE INDEX IF NOT EXISTS history_key ON ${history} (name, key, ended_at)
@@ -322,6 +325,7 @@ function createStatements({
        name      text COLLATE "C" NOT NULL,
        group_id  text COLLATE "C" NOT NULL,
        reason    text,
+       paused_by text,
        PRIMARY KEY (name, group_id),
        CONSTRAINT pause_paused_at_readable CHECK (isfinite(paused_at))
      )`,
