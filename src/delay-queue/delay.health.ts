@@ -146,16 +146,18 @@ const backlogOf = ({ vitals, names }: Backlog, ageMs: number): BacklogFigures =>
   ageMs,
   dead: vitals.dead,
   dueSoon: vitals.dueSoon,
-  late: names,
+  overdue: names,
 });
 
-const KNOWN = ['lateAfter', 'deadLettersMax', 'snapshotAfter'];
+const KNOWN = ['lateAfter', 'heldAfter', 'deadLettersMax', 'snapshotAfter'];
 
 function limitsOf(options: HealthOptions): HealthLimits {
   const given = checkKnownOptions(options, 'options', KNOWN);
-  const { lateAfter = '1m', deadLettersMax = 100, snapshotAfter = '10m' } = given;
+  const { lateAfter = '1m', heldAfter = '24h' } = given;
+  const { deadLettersMax = 100, snapshotAfter = '10m' } = given;
   return {
     lateAfterMs: parseDurationBetween(lateAfter, 'lateAfter', '1s', '24h'),
+    heldAfterMs: parseDurationBetween(heldAfter, 'heldAfter', '1s', '1y'),
     deadLettersMax: checkInteger(deadLettersMax, 'deadLettersMax', 0, 100_000),
     snapshotAfterMs: parseDurationBetween(snapshotAfter, 'snapshotAfter', '1s', '7d'),
   };

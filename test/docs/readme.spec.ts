@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { packedDocument, packedDocuments } from '../../tools/package/documents.js';
+import { COPIED, packedDocument, packedDocuments } from '../../tools/package/documents.js';
 import {
   anchorsOf,
   codeBlocks,
@@ -69,10 +69,10 @@ describe('the documents of the package', () => {
   it.each(paths)('%s leads to headings of the package, to its files and to the web', (path) => {
     const targets = all(prose(packed.get(path)!), /\]\(([^)\s]+)\)/g);
     const astray = targets.filter((target) => {
-      if (target.startsWith('https:') || target === 'LICENSE') return false;
+      if (target.startsWith('https:')) return false;
       const [file = '', anchor] = target.split('#');
       const meant = file === '' ? path : posix.join(posix.dirname(path), file);
-      if (meant === 'LICENSE') return false;
+      if (COPIED.includes(meant)) return false;
       const document = packed.get(meant);
       return (
         document === undefined || (anchor !== undefined && !anchorsOf(document).includes(anchor))

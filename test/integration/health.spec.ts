@@ -86,7 +86,16 @@ describe('the backlog', () => {
       ({ names }) =>
         names.some(({ name, overdueLimited }) => name === NAME && overdueLimited === 2),
     );
-    expect(await healthOf(node).check({ lateAfter: '30s' })).toEqual({ status: 'up', reasons: [] });
+    const health = healthOf(node);
+    expect(await health.check({ lateAfter: '30s' })).toEqual({ status: 'up', reasons: [] });
+    const { status, reasons } = await health.check({ heldAfter: '30s' });
+    expect(status).toBe('degraded');
+    expect(reasons).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ what: 'held', name: 'test.paused', by: 'pause', held: 2 }),
+        expect.objectContaining({ what: 'held', name: NAME, by: 'limit', held: 2 }),
+      ]),
+    );
     release.resolve();
   });
 
@@ -211,7 +220,7 @@ it('before the start and after the end the node is down', async () => {
 });
 
 const isOfHealth = (text: string): boolean =>
-  /is_read_only|oldest_late_ms|held_ms|is_vacuumed/.test(text);
+  /is_read_only|w\.oldest_ms|held_ms|is_vacuumed/.test(text);
 
 it('however many ask, the database is asked once', async () => {
   const asked: string[] = [];
@@ -226,6 +235,7 @@ it('however many ask, the database is asked once', async () => {
 
 it.each([
   [{ lateAfter: 'soon' }, 'lateAfter'],
+  [{ heldAfter: 0 }, 'heldAfter'],
   [{ deadLettersMax: -1 }, 'deadLettersMax'],
   [{ snapshotAfter: '8d' }, 'snapshotAfter'],
   [{ late: '1m' }, 'options.late'],
@@ -266,7 +276,9 @@ it('figures show what runs and waits here, and what the database said last', asy
     ageMs: expect.any(Number),
     dead: 0,
     dueSoon: 1,
-    late: [{ name: NAME, isServed: true, late: 2, oldestLateMs: expect.any(Number) }],
+    overdue: [
+      { name: NAME, isServed: true, heldBy: null, overdue: 2, oldestMs: expect.any(Number) },
+    ],
   });
   release.resolve();
 });

@@ -37,7 +37,7 @@ export const HEALTH: Readonly<Record<string, Mutant>> = {
   },
   'late-though-held': {
     about: 'calls delays late that a pause or a limit holds',
-    patches: [patch(SQL, 'WHERE d.held IS NULL', 'WHERE true')],
+    patches: [patch(REPORT, 'heldBy === null ? lateAfterMs : heldAfterMs', 'lateAfterMs')],
     tests: integration,
   },
   'late-though-it-runs': {
@@ -50,7 +50,7 @@ export const HEALTH: Readonly<Record<string, Mutant>> = {
   'serves-every-name': {
     about: 'does not tell a name that no node serves from a slow one',
     patches: [
-      patch(REPORT, 'row.isServed ? lateOf(row, worker)', 'row.late > 0 ? lateOf(row, worker)'),
+      patch(REPORT, 'row.isServed ? lateOf(row, worker) : unservedOf(row)', 'lateOf(row, worker)'),
     ],
     tests: integration,
   },

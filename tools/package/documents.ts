@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } fro
 import { dirname, join, posix } from 'node:path';
 
 /** What the package carries as it is. */
-const COPIED = ['LICENSE'];
+export const COPIED = ['LICENSE', 'docs/operations/alerts.yaml', 'docs/operations/grafana.json'];
 
 const AT_THE_TOP = ['README.md', 'README.zh-CN.md', 'CHANGELOG.md'];
 
@@ -23,7 +23,10 @@ export const packedDocuments = (repository: string): string[] => [
 
 /** README, changelog, license, and all pages of `docs`. */
 export function copyDocuments(repository: string, target: string): void {
-  for (const file of COPIED) copyFileSync(join(repository, file), join(target, file));
+  for (const file of COPIED) {
+    mkdirSync(dirname(join(target, file)), { recursive: true });
+    copyFileSync(join(repository, file), join(target, file));
+  }
   for (const path of packedDocuments(repository)) {
     mkdirSync(dirname(join(target, path)), { recursive: true });
     writeFileSync(join(target, path), packedDocument(repository, path));

@@ -8,7 +8,7 @@ import type { Duration } from './delay.js';
 export type HealthStatus = 'up' | 'degraded' | 'down';
 
 /** Fields of all reasons. */
-interface Reason<What extends string> {
+export interface ReasonFields<What extends string> {
   what: What;
   status: Exclude<HealthStatus, 'up'>;
   /** What it is, in one sentence. */
@@ -18,15 +18,15 @@ interface Reason<What extends string> {
 /** This node cannot work. */
 export type NodeReason =
   /** `starting`, `closing` or `stopped`. */
-  | (Reason<'notRunning'> & { state: 'starting' | 'closing' | 'stopped' })
+  | (ReasonFields<'notRunning'> & { state: 'starting' | 'closing' | 'stopped' })
   /** No load has been answered for so long: three times `loadEvery` or more. */
-  | (Reason<'loadsMissing'> & { sinceMs: number })
+  | (ReasonFields<'loadsMissing'> & { sinceMs: number })
   /** A background task fails: `claim`, `complete`, `begin`, … It is tried again and again. */
-  | (Reason<'taskFailing'> & { task: string; forMs: number; error: string })
+  | (ReasonFields<'taskFailing'> & { task: string; forMs: number; error: string })
   /** LISTEN has ended: delays that other processes schedule may be late by a second. */
-  | (Reason<'listenLost'> & { forMs: number; error: string })
+  | (ReasonFields<'listenLost'> & { forMs: number; error: string })
   /** The database's clock was set, or another server with another clock took over. */
-  | (Reason<'clockJumped'> & { byMs: number; agoMs: number });
+  | (ReasonFields<'clockJumped'> & { byMs: number; agoMs: number });
 
 /** The backlog, as the database knows it. */
 export type BacklogReason =
@@ -34,7 +34,7 @@ export type BacklogReason =
    * Delays of the name are due, and neither a pause nor a limit holds them. `running` of at most
    * `concurrency` calls run on this node; both are `null` if it does not serve the name.
    */
-  | (Reason<'late'> & {
+  | (ReasonFields<'late'> & {
       name: string;
       late: number;
       oldestLateMs: number;
@@ -42,25 +42,32 @@ export type BacklogReason =
       concurrency: number | null;
     })
   /** Delays of the name are due, and no live node serves it. */
-  | (Reason<'unserved'> & { name: string; late: number; oldestLateMs: number })
+  | (ReasonFields<'unserved'> & { name: string; late: number; oldestLateMs: number })
+  /** A pause or a limit has held delays of the name for longer than `heldAfter`. */
+  | (ReasonFields<'held'> & {
+      name: string;
+      by: 'pause' | 'limit';
+      held: number;
+      oldestHeldMs: number;
+    })
   /** More dead letters than `deadLettersMax`. Counted up to ten times of that. */
-  | (Reason<'deadLetters'> & { dead: number; deadLettersMax: number });
+  | (ReasonFields<'deadLetters'> & { dead: number; deadLettersMax: number });
 
 /** The database itself. */
 export type DatabaseReason =
   /** It did not answer, or refused the statement. */
-  | (Reason<'databaseGone'> & { error: string })
+  | (ReasonFields<'databaseGone'> & { error: string })
   /** It is a standby, or every transaction is read-only. */
-  | Reason<'databaseReadOnly'>
+  | ReasonFields<'databaseReadOnly'>
   /**
    * A transaction, a replication slot or a prepared transaction keeps vacuum from removing dead
    * rows. Only what this role may see.
    */
-  | (Reason<'snapshotHeld'> & { holder: string; forMs: number })
+  | (ReasonFields<'snapshotHeld'> & { holder: string; forMs: number })
   /** Dead rows or indexes have outgrown the live rows of the table. */
-  | (Reason<'bloated'> & { table: string; rows: number; deadRows: number; bytes: number })
+  | (ReasonFields<'bloated'> & { table: string; rows: number; deadRows: number; bytes: number })
   /** Autovacuum is off for the server or for the table. */
-  | (Reason<'autovacuumOff'> & { table: string });
+  | (ReasonFields<'autovacuumOff'> & { table: string });
 
 /** Why a node is not `up`. */
 export type HealthReason = NodeReason | BacklogReason | DatabaseReason;
@@ -75,6 +82,8 @@ export interface HealthReport {
 export interface HealthOptions {
   /** A delay that has been due for longer is late. Default `'1m'`, 1 s to 24 h. */
   lateAfter?: Duration;
+  /** A pause or a limit may hold a delay for so long. Default `'24h'`, 1 s to 1 year. */
+  heldAfter?: Duration;
   /** Dead letters that are no reason yet. Default 100, 0 to 100,000. */
   deadLettersMax?: number;
   /** A snapshot may be held for so long. Default `'10m'`, 1 s to 7 days. */
@@ -113,8 +122,20 @@ export interface BacklogFigures {
   dead: number;
   /** Due within a minute. */
   dueSoon: number;
-  /** Names with delays that are due, held by no pause and no limit; of the oldest 10,000. */
-  late: { name: string; late: number; oldestLateMs: number; isServed: boolean }[];
+  /** Delays that are due, of the oldest 10,000, by name and by what holds them. */
+  overdue: OverdueFigures[];
+}
+
+/** Delays of one name that are due. */
+export interface OverdueFigures {
+  name: string;
+  /** `null`: neither holds them, so they are late. */
+  heldBy: 'pause' | 'limit' | null;
+  overdue: number;
+  /** How long the oldest of them has been due. */
+  oldestMs: number;
+  /** Whether a live node serves the name. */
+  isServed: boolean;
 }
 
 /** What Terminus hands out: `HealthIndicatorService.check(key)`. Version 11 has no `degraded`. */

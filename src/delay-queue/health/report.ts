@@ -26,6 +26,7 @@ interface WorkerReadings {
 
 export interface HealthLimits {
   lateAfterMs: number;
+  heldAfterMs: number;
   deadLettersMax: number;
   snapshotAfterMs: number;
 }
@@ -112,29 +113,40 @@ export function isStuck({ state, worker }: NodeReadings): { sinceMs: number } | 
 /** What the database says of the backlog. */
 export function reasonsOfBacklog(
   { vitals, names }: Backlog,
-  { lateAfterMs, deadLettersMax }: HealthLimits,
+  { lateAfterMs, heldAfterMs, deadLettersMax }: HealthLimits,
   worker: WorkerReadings | undefined,
 ): (BacklogReason | DatabaseReason)[] {
   const readOnly: DatabaseReason[] = vitals.isReadOnly
     ? [{ what: 'databaseReadOnly', status: 'down', text: 'the database accepts no writes' }]
     : [];
   const late = names
-    .filter(({ oldestLateMs }) => oldestLateMs > lateAfterMs)
-    .map((row) => (row.isServed ? lateOf(row, worker) : unservedOf(row)));
+    .filter(({ heldBy, oldestMs }) => oldestMs > (heldBy === null ? lateAfterMs : heldAfterMs))
+    .map((row) => overdueOf(row, worker));
   return [...readOnly, ...late, ...deadLettersOf(vitals.dead, deadLettersMax)];
 }
 
+function overdueOf(row: BacklogRow, worker: WorkerReadings | undefined): BacklogReason {
+  if (row.heldBy !== null) return heldOf(row, row.heldBy);
+  return row.isServed ? lateOf(row, worker) : unservedOf(row);
+}
+
+function heldOf({ name, overdue, oldestMs }: BacklogRow, by: 'pause' | 'limit'): BacklogReason {
+  const oldestHeldMs = Math.round(oldestMs);
+  const text = `a ${by} holds ${overdue} delays of ${name}, the oldest for ${inWords(oldestHeldMs)}`;
+  return { what: 'held', status: 'degraded', text, name, by, held: overdue, oldestHeldMs };
+}
+
 function lateOf(row: BacklogRow, worker: WorkerReadings | undefined): BacklogReason {
-  const { name, late } = row;
-  const oldestLateMs = Math.round(row.oldestLateMs);
+  const { name, overdue: late } = row;
+  const oldestLateMs = Math.round(row.oldestMs);
   const { running, concurrency } = worker?.callsOf(name) ?? { running: null, concurrency: null };
   const here = running === null ? '' : `; this node runs ${running} of at most ${concurrency}`;
   const text = `${late} delays of ${name} are late, the oldest by ${inWords(oldestLateMs)}${here}`;
   return { what: 'late', status: 'degraded', text, name, late, oldestLateMs, running, concurrency };
 }
 
-function unservedOf({ name, late, oldestLateMs: exactMs }: BacklogRow): BacklogReason {
-  const oldestLateMs = Math.round(exactMs);
+function unservedOf({ name, overdue: late, oldestMs }: BacklogRow): BacklogReason {
+  const oldestLateMs = Math.round(oldestMs);
   const text = `${late} delays of ${name} are due, the oldest for ${inWords(oldestLateMs)}, and no live node serves it`;
   return { what: 'unserved', status: 'degraded', text, name, late, oldestLateMs };
 }

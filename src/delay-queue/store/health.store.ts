@@ -48,7 +48,7 @@ export class HealthStore {
     return vitalsOf(given(row));
   }
 
-  /** What is late by name, the oldest first; `aliveMs` as in `liveNames`. */
+  /** What is overdue by name and by what holds it, the oldest first; `aliveMs` as in `liveNames`. */
   async backlog(aliveMs: number): Promise<BacklogRow[]> {
     return (await this.runner.query<Answer>(this.#sql.backlog, [aliveMs])).map(backlogOf);
   }

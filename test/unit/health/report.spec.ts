@@ -133,7 +133,12 @@ it('a report is as bad as its worst reason, which comes first', () => {
   fc.assert(property);
 });
 
-const limits = { lateAfterMs: 60_000, deadLettersMax: 100, snapshotAfterMs: 600_000 };
+const limits = {
+  lateAfterMs: 60_000,
+  heldAfterMs: 86_400_000,
+  deadLettersMax: 100,
+  snapshotAfterMs: 600_000,
+};
 const table = {
   table: 'delay',
   rows: 1_000,

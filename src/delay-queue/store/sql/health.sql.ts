@@ -6,12 +6,14 @@ import { anyHeld, fullLimits, throttledBy } from './stats.sql.js';
 /** Overdue delays that are read, the longest overdue first. A larger backlog is as bad. */
 const OVERDUE_MAX = 10_000;
 
-/** The backlog of a name that neither a pause nor a limit explains. */
+/** The overdue delays of a name that the same holds: a pause, a limit, or neither. */
 export const BACKLOG = {
   name: asText('w.name'),
   isServed: asFlag('w.is_served'),
-  late: asNumber('w.late'),
-  oldestLateMs: asNumber('w.oldest_late_ms'),
+  /** Null: they are late. */
+  heldBy: asText<'pause' | 'limit' | null>('w.held_by'),
+  overdue: asNumber('w.overdue'),
+  oldestMs: asNumber('w.oldest_ms'),
 };
 
 export type BacklogRow = RowOf<typeof BACKLOG>;
@@ -20,7 +22,7 @@ export type BacklogRow = RowOf<typeof BACKLOG>;
 const ageOf = (instant: string): string =>
   epochMs(`clock.now - GREATEST(${instant}, '0001-01-01 00:00:00+00'::timestamptz)`);
 
-/** What is late, by name; reads what is overdue, and nothing of the future. Parameter: alive_ms. */
+/** What is overdue, by name; reads nothing of the future. Parameter: alive_ms. */
 export const backlogSql = (tables: Tables): string => `
 WITH ${clock(tables)},
 ${liveNames(tables, '$1')},
@@ -39,18 +41,18 @@ overdue AS MATERIALIZED (
 ${fullLimits(tables, 'overdue')},
 of_group AS (
   SELECT d.*, ${IS_SERVED} AS is_served,
-         CASE WHEN (SELECT ${anyHeld(tables)}) THEN ${throttledBy(tables)} END AS held
+         CASE WHEN (SELECT ${anyHeld(tables)}) THEN ${throttledBy(tables)} END AS held_by
   FROM overdue d, clock
 ),
 of_name AS (
-  SELECT d.name, pg_catalog.bool_or(d.is_served) AS is_served, pg_catalog.sum(d.overdue) AS late,
+  SELECT d.name, d.held_by, pg_catalog.bool_or(d.is_served) AS is_served, pg_catalog.sum(d.overdue) AS overdue,
          pg_catalog.min(d.since) AS since
-  FROM of_group d WHERE d.held IS NULL
-  GROUP BY d.name
+  FROM of_group d
+  GROUP BY d.name, d.held_by
 )
 SELECT ${selected(BACKLOG)}
-FROM (SELECT n.*, ${ageOf('n.since')} AS oldest_late_ms FROM of_name n, clock) w
-ORDER BY w.since, w.name`;
+FROM (SELECT n.*, ${ageOf('n.since')} AS oldest_ms FROM of_name n, clock) w
+ORDER BY w.since, w.name, w.held_by`;
 
 /** The database as this session sees it. */
 export const VITALS = {
