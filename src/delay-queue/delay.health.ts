@@ -84,7 +84,7 @@ export class DelayHealth {
     if (stuck === undefined) return reportOf([]);
     const sinceMs = Math.round(stuck.sinceMs);
     const text = `no load has ended for ${inWords(sinceMs)}: the process stands still`;
-    return reportOf([{ what: 'loadsMissing', status: 'down', text, sinceMs }]);
+    return reportOf([{ reason: 'loadsMissing', status: 'down', text, sinceMs }]);
   }
 
   /**

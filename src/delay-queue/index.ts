@@ -52,7 +52,7 @@ export type * from './api/selection.js';
 export type { AttemptOutcome, DelayAttempt } from './api/delay.js';
 export type { DelayMove, MoveCall } from './api/delay.js';
 export type { DelayWait } from './api/delay.js';
-export type { DelayExplanation, DelayExplanationCause } from './api/explanation.js';
+export type * from './api/explanation.js';
 export type {
   CancelOptions,
   ScheduleResult,

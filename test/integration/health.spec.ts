@@ -32,8 +32,8 @@ const start = (
   options: Parameters<typeof plainHandler>[2] = {},
 ): Promise<DelayNode> => stage.start({ providers: [plainHandler(NAME, act, options)] });
 
-const found = ({ reasons }: HealthReport): HealthReason['what'][] =>
-  reasons.map(({ what }) => what);
+const found = ({ reasons }: HealthReport): HealthReason['reason'][] =>
+  reasons.map(({ reason }) => reason);
 
 it('a node with nothing to do, one that runs what is due, and one that only schedules are up', async () => {
   const node = await start();
@@ -64,9 +64,9 @@ describe('the backlog', () => {
     const report = await health.check({ lateAfter: '30s' });
     expect(report).toMatchObject({
       status: 'degraded',
-      reasons: [{ what: 'late', name: NAME, late: 2, running: 1, concurrency: 1 }],
+      reasons: [{ reason: 'late', name: NAME, late: 2, running: 1, concurrency: 1 }],
     });
-    const [reason] = report.reasons as Extract<HealthReason, { what: 'late' }>[];
+    const [reason] = report.reasons as Extract<HealthReason, { reason: 'late' }>[];
     expect(reason?.oldestLateMs).toBeGreaterThanOrEqual(60_000);
     expect(reason?.text).toMatch(
       /^2 delays of test\.served are late, the oldest by 1 min.*; this node runs 1 of at most 1$/,
@@ -92,8 +92,8 @@ describe('the backlog', () => {
     expect(status).toBe('degraded');
     expect(reasons).toEqual(
       expect.arrayContaining([
-        expect.objectContaining({ what: 'held', name: 'test.paused', by: 'pause', held: 2 }),
-        expect.objectContaining({ what: 'held', name: NAME, by: 'limit', held: 2 }),
+        expect.objectContaining({ reason: 'held', name: 'test.paused', by: 'pause', held: 2 }),
+        expect.objectContaining({ reason: 'held', name: NAME, by: 'limit', held: 2 }),
       ]),
     );
     release.resolve();
@@ -105,7 +105,7 @@ describe('the backlog', () => {
     const report = await healthOf(node).check({ lateAfter: '30s' });
     expect(report.status).toBe('degraded');
     expect(report.reasons).toEqual([
-      expect.objectContaining({ what: 'unserved', name: 'test.gone', late: 2 }),
+      expect.objectContaining({ reason: 'unserved', name: 'test.gone', late: 2 }),
     ]);
   });
 
@@ -119,7 +119,7 @@ describe('the backlog', () => {
     expect(await health.check({ deadLettersMax: 3 })).toEqual({ status: 'up', reasons: [] });
     expect(await health.check({ deadLettersMax: 2 })).toMatchObject({
       status: 'degraded',
-      reasons: [{ what: 'deadLetters', dead: 3, deadLettersMax: 2 }],
+      reasons: [{ reason: 'deadLetters', dead: 3, deadLettersMax: 2 }],
     });
   });
 });
@@ -157,10 +157,10 @@ describe('the database', () => {
     );
     const report = await until(
       () => healthOf(node).check(),
-      ({ reasons }) => reasons.some(({ what }) => what === 'databaseReadOnly'),
+      ({ reasons }) => reasons.some(({ reason }) => reason === 'databaseReadOnly'),
     );
     expect(report.status).toBe('down');
-    expect(report.reasons[0]?.what).toBe('databaseReadOnly');
+    expect(report.reasons[0]?.reason).toBe('databaseReadOnly');
   });
 
   it('whose rows a transaction keeps from vacuum names it', async () => {
@@ -175,7 +175,7 @@ describe('the database', () => {
     const report = await healthOf(node).check({ snapshotAfter: '1s' });
     expect(report.reasons).toEqual([
       expect.objectContaining({
-        what: 'snapshotHeld',
+        reason: 'snapshotHeld',
         holder: expect.stringMatching(/^session \d+.*, idle in transaction$/),
       }),
     ]);
@@ -186,7 +186,7 @@ describe('the database', () => {
     const node = await start();
     await stage.sql('ALTER TABLE delay_queue.history SET (autovacuum_enabled = off)');
     expect((await healthOf(node).check()).reasons).toEqual([
-      expect.objectContaining({ what: 'autovacuumOff', table: 'history' }),
+      expect.objectContaining({ reason: 'autovacuumOff', table: 'history' }),
     ]);
   });
 });
@@ -205,7 +205,7 @@ it('a clock that jumped is told, and is a reason to look', async () => {
   expect((await jumped).byMs).toBeCloseTo(3_600_000, -2);
   expect(await health.check()).toMatchObject({
     status: 'degraded',
-    reasons: [{ what: 'clockJumped', text: expect.stringContaining('forward by 1 h') }],
+    reasons: [{ reason: 'clockJumped', text: expect.stringContaining('forward by 1 h') }],
   });
 });
 
@@ -215,7 +215,7 @@ it('before the start and after the end the node is down', async () => {
   await node.stop();
   expect(await health.check()).toMatchObject({
     status: 'down',
-    reasons: [{ what: 'notRunning', state: 'stopped' }],
+    reasons: [{ reason: 'notRunning', state: 'stopped' }],
   });
 });
 

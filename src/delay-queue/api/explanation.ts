@@ -1,7 +1,7 @@
 import type { EndState } from './delay.js';
 
 /** What every cause has. */
-interface Cause<Reason extends string> {
+export interface CauseFields<Reason extends string> {
   reason: Reason;
   /** One plain English sentence, such as `order.close 42 is due in 12 min 4 s`. For people only. */
   text: string;
@@ -25,139 +25,113 @@ interface Cause<Reason extends string> {
  *   slot.
  */
 export type DelayExplanationCause =
-  | NotDue
-  | Retrying
-  | Running
-  | Orphaned
-  | Paused
-  | Unserved
-  | Throttled
-  | NodeStalled
-  | Queued
-  | Unreadable
-  | Dead
-  | Ended
-  | Absent;
-
-/** Waits for its time, or for the end of a postponement. */
-interface NotDue extends Cause<'notDue'> {
-  /** When a node runs it, at the earliest. Later than `dueAt` only if it was given back. */
-  wakeAt: Date;
-  inMs: number;
-}
-
-/** An attempt failed or was lost, and the next one waits for its backoff. */
-interface Retrying extends Cause<'retrying'> {
-  nextAt: Date;
-  inMs: number;
-  /** The attempts so far. */
-  attempt: number;
-  /** `null`: the handler's. */
-  maxAttempts: number | null;
-  error: string | null;
-}
-
-interface Running extends Cause<'running'> {
-  node: string;
-  /** Known only if history keeps attempts. */
-  since: Date | null;
-  /** A plain handler's lease is renewed while it runs. */
-  leaseUntil: Date;
-  attempt: number;
-  /** `null`: the handler's. */
-  maxAttempts: number | null;
-}
-
-/** Another node takes it over when its lease ends; if the attempt was transactional, within 3 s. */
-interface Orphaned extends Cause<'orphaned'> {
-  node: string;
-  leaseEndsAt: Date;
-  /** The last heartbeat of the node. `null`: the node has left, or was forgotten. */
-  silentSince: Date | null;
-  attempt: number;
-  /** `null`: the handler's. */
-  maxAttempts: number | null;
-}
-
-interface Paused extends Cause<'paused'> {
-  /** `null`: the whole name. */
-  group: string | null;
-  pausedAt: Date;
-  /** The reason that `pause` was given. */
-  why: string | null;
-  /** Who paused it, as the call said in `by`. */
-  by: string | null;
-  /** `null`: until it is resumed. */
-  until: Date | null;
-}
-
-interface Unserved extends Cause<'unserved'> {
-  /** The node that served the name last, as far as heartbeats of a day and recent history tell. */
-  lastServedBy: string | null;
-  lastSeenAt: Date | null;
-}
-
-/** A limit as the last claim left it. The limits themselves are in the code of the nodes. */
-interface Throttled extends Cause<'throttled'> {
-  limit: 'concurrency' | 'rate';
-  /** `null`: the limit of the whole name. */
-  group: string | null;
-  /** Attempts that run under it. `null` for a rate. */
-  running: number | null;
-  /** Attempts that may run under it. `null` for a rate. */
-  of: number | null;
-  /** When a rate has room again. `null` for a concurrency: when an attempt ends. */
-  nextAt: Date | null;
-  /** Since then, every claim found it full. */
-  since: Date;
-}
-
-/** All nodes that could run it are late with their heartbeats: they hang, or their server does. */
-interface NodeStalled extends Cause<'nodeStalled'> {
-  /** Of the node that was heard last. */
-  silentMs: number;
-  nodes: readonly { name: string; silentMs: number }[];
-}
-
-interface Queued extends Cause<'queued'> {
-  /** Since when it is due. */
-  since: Date;
-  /** Due delays of its name that wait and come before it. */
-  beforeInName: number;
-  /** Those of its group. `null`: it has no group. */
-  beforeInGroup: number | null;
-  /** More than 10,000 delays are due: only the nearest 10,000 were counted. */
-  atLeast: boolean;
-  /** Live nodes that serve the name, and how many attempts of the name each runs. */
-  nodes: readonly { name: string; running: number }[];
-}
-
-interface Unreadable extends Cause<'unreadable'> {
-  /** Names the column. */
-  error: string;
-}
-
-interface Dead extends Cause<'dead'> {
-  /** Known only if history keeps attempts. */
-  since: Date | null;
-  attempts: number;
-  error: string | null;
-}
-
-/** The newest end of that key, or of that id among the newest 10,000 ends. */
-interface Ended extends Cause<'ended'> {
-  state: EndState;
-  endedAt: Date;
-  /** `null` if no attempt started. */
-  latenessMs: number | null;
-  error: string | null;
-  node: string | null;
-  attempts: number;
-  /** Who cancelled or discarded it, as the call said in `by`. */
-  by: string | null;
-}
-
-type Absent = Cause<'absent'>;
+  /** Waits for its time, or for the end of a postponement. */
+  | (CauseFields<'notDue'> & {
+      /** When a node runs it, at the earliest. Later than `dueAt` only if it was given back. */
+      wakeAt: Date;
+      inMs: number;
+    })
+  /** An attempt failed or was lost, and the next one waits for its backoff. */
+  | (CauseFields<'retrying'> & {
+      nextAt: Date;
+      inMs: number;
+      /** The attempts so far. */
+      attempt: number;
+      /** `null`: the handler's. */
+      maxAttempts: number | null;
+      error: string | null;
+    })
+  | (CauseFields<'running'> & {
+      node: string;
+      /** Known only if history keeps attempts. */
+      since: Date | null;
+      /** A plain handler's lease is renewed while it runs. */
+      leaseUntil: Date;
+      attempt: number;
+      /** `null`: the handler's. */
+      maxAttempts: number | null;
+    })
+  /** Another node takes it over when its lease ends; if the attempt was transactional, within 3 s. */
+  | (CauseFields<'orphaned'> & {
+      node: string;
+      leaseEndsAt: Date;
+      /** The last heartbeat of the node. `null`: the node has left, or was forgotten. */
+      silentSince: Date | null;
+      attempt: number;
+      /** `null`: the handler's. */
+      maxAttempts: number | null;
+    })
+  | (CauseFields<'paused'> & {
+      /** `null`: the whole name. */
+      group: string | null;
+      pausedAt: Date;
+      /** The reason that `pause` was given. */
+      why: string | null;
+      /** Who paused it, as the call said in `by`. */
+      by: string | null;
+      /** `null`: until it is resumed. */
+      until: Date | null;
+    })
+  | (CauseFields<'unserved'> & {
+      /** The node that served the name last, as far as heartbeats of a day and recent history tell. */
+      lastServedBy: string | null;
+      lastSeenAt: Date | null;
+    })
+  /** A limit as the last claim left it. The limits themselves are in the code of the nodes. */
+  | (CauseFields<'throttled'> & {
+      limit: 'concurrency' | 'rate';
+      /** `null`: the limit of the whole name. */
+      group: string | null;
+      /** Attempts that run under it. `null` for a rate. */
+      running: number | null;
+      /** Attempts that may run under it. `null` for a rate. */
+      of: number | null;
+      /** When a rate has room again. `null` for a concurrency: when an attempt ends. */
+      nextAt: Date | null;
+      /** Since then, every claim found it full. */
+      since: Date;
+    })
+  /** All nodes that could run it are late with their heartbeats: they hang, or their server does. */
+  | (CauseFields<'nodeStalled'> & {
+      /** Of the node that was heard last. */
+      silentMs: number;
+      nodes: readonly { name: string; silentMs: number }[];
+    })
+  | (CauseFields<'queued'> & {
+      /** Since when it is due. */
+      since: Date;
+      /** Due delays of its name that wait and come before it. */
+      beforeInName: number;
+      /** Those of its group. `null`: it has no group. */
+      beforeInGroup: number | null;
+      /** More than 10,000 delays are due: only the nearest 10,000 were counted. */
+      atLeast: boolean;
+      /** Live nodes that serve the name, and how many attempts of the name each runs. */
+      nodes: readonly { name: string; running: number }[];
+    })
+  | (CauseFields<'unreadable'> & {
+      /** Names the column. */
+      error: string;
+    })
+  | (CauseFields<'dead'> & {
+      /** Known only if history keeps attempts. */
+      since: Date | null;
+      attempts: number;
+      error: string | null;
+    })
+  /** The newest end of that key, or of that id among the newest 10,000 ends. */
+  | (CauseFields<'ended'> & {
+      state: EndState;
+      endedAt: Date;
+      /** `null` if no attempt started. */
+      latenessMs: number | null;
+      error: string | null;
+      node: string | null;
+      attempts: number;
+      /** Who cancelled or discarded it, as the call said in `by`. */
+      by: string | null;
+    })
+  | CauseFields<'absent'>;
 
 /** Why a delay has not fired, or what became of it: the first cause, and what else holds it. */
 export type DelayExplanation = DelayExplanationCause & {

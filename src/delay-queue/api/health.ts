@@ -8,8 +8,8 @@ import type { Duration } from './delay.js';
 export type HealthStatus = 'up' | 'degraded' | 'down';
 
 /** Fields of all reasons. */
-export interface ReasonFields<What extends string> {
-  what: What;
+export interface ReasonFields<Name extends string> {
+  reason: Name;
   status: Exclude<HealthStatus, 'up'>;
   /** What it is, in one sentence. */
   text: string;

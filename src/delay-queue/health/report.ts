@@ -61,7 +61,7 @@ export function reportOf(reasons: readonly HealthReason[]): HealthReport {
 export function reasonsOfNode({ state, worker }: NodeReadings, noticed: Noticed): NodeReason[] {
   if (state !== 'running') {
     const text = `the node is ${state === 'stopped' ? 'stopped' : `still ${state}`}`;
-    return [{ what: 'notRunning', status: 'down', text, state }];
+    return [{ reason: 'notRunning', status: 'down', text, state }];
   }
   return [...loadsMissing(worker), ...failuresOf(noticed), ...jumpOf(noticed)];
 }
@@ -72,7 +72,7 @@ function loadsMissing(worker: WorkerReadings | undefined): NodeReason[] {
   const sinceMs = performance.now() - workedAtMs;
   if (!(sinceMs > everyMs * LOADS_MISSED_MAX)) return [];
   const text = `no load has been answered for ${inWords(sinceMs)}: other nodes take over what this one owns`;
-  return [{ what: 'loadsMissing', status: 'degraded', text, sinceMs: Math.round(sinceMs) }];
+  return [{ reason: 'loadsMissing', status: 'degraded', text, sinceMs: Math.round(sinceMs) }];
 }
 
 const failuresOf = (noticed: Noticed): NodeReason[] =>
@@ -84,10 +84,10 @@ const failuresOf = (noticed: Noticed): NodeReason[] =>
       const forWords = inWords(exactMs);
       if (task === 'listen') {
         const text = `LISTEN has not worked for ${forWords}: ${error}`;
-        return { what: 'listenLost', ...told, text };
+        return { reason: 'listenLost', ...told, text };
       }
       return {
-        what: 'taskFailing',
+        reason: 'taskFailing',
         ...told,
         task,
         text: `${task} fails for ${forWords}: ${error}`,
@@ -99,7 +99,7 @@ function jumpOf({ jump }: Noticed): NodeReason[] {
   const [byMs, agoMs] = [Math.round(jump.byMs), Math.round(jump.agoMs)];
   const how = byMs > 0 ? 'forward' : 'back';
   const text = `the clock of the database jumped ${how} by ${inWords(Math.abs(byMs))}, ${inWords(agoMs)} ago`;
-  return [{ what: 'clockJumped', status: 'degraded', text, byMs, agoMs }];
+  return [{ reason: 'clockJumped', status: 'degraded', text, byMs, agoMs }];
 }
 
 /** A process that no load of which ends, well or badly, stands still: a restart would help. */
@@ -117,7 +117,7 @@ export function reasonsOfBacklog(
   worker: WorkerReadings | undefined,
 ): (BacklogReason | DatabaseReason)[] {
   const readOnly: DatabaseReason[] = vitals.isReadOnly
-    ? [{ what: 'databaseReadOnly', status: 'down', text: 'the database accepts no writes' }]
+    ? [{ reason: 'databaseReadOnly', status: 'down', text: 'the database accepts no writes' }]
     : [];
   const late = names
     .filter(({ heldBy, oldestMs }) => oldestMs > (heldBy === null ? lateAfterMs : heldAfterMs))
@@ -133,7 +133,7 @@ function overdueOf(row: BacklogRow, worker: WorkerReadings | undefined): Backlog
 function heldOf({ name, overdue, oldestMs }: BacklogRow, by: 'pause' | 'limit'): BacklogReason {
   const oldestHeldMs = Math.round(oldestMs);
   const text = `a ${by} holds ${overdue} delays of ${name}, the oldest for ${inWords(oldestHeldMs)}`;
-  return { what: 'held', status: 'degraded', text, name, by, held: overdue, oldestHeldMs };
+  return { reason: 'held', status: 'degraded', text, name, by, held: overdue, oldestHeldMs };
 }
 
 function lateOf(row: BacklogRow, worker: WorkerReadings | undefined): BacklogReason {
@@ -142,26 +142,35 @@ function lateOf(row: BacklogRow, worker: WorkerReadings | undefined): BacklogRea
   const { running, concurrency } = worker?.callsOf(name) ?? { running: null, concurrency: null };
   const here = running === null ? '' : `; this node runs ${running} of at most ${concurrency}`;
   const text = `${late} delays of ${name} are late, the oldest by ${inWords(oldestLateMs)}${here}`;
-  return { what: 'late', status: 'degraded', text, name, late, oldestLateMs, running, concurrency };
+  return {
+    reason: 'late',
+    status: 'degraded',
+    text,
+    name,
+    late,
+    oldestLateMs,
+    running,
+    concurrency,
+  };
 }
 
 function unservedOf({ name, overdue: late, oldestMs }: BacklogRow): BacklogReason {
   const oldestLateMs = Math.round(oldestMs);
   const text = `${late} delays of ${name} are due, the oldest for ${inWords(oldestLateMs)}, and no live node serves it`;
-  return { what: 'unserved', status: 'degraded', text, name, late, oldestLateMs };
+  return { reason: 'unserved', status: 'degraded', text, name, late, oldestLateMs };
 }
 
 function deadLettersOf(dead: number, deadLettersMax: number): BacklogReason[] {
   if (dead <= deadLettersMax) return [];
   const text = `${dead} dead letters, more than ${deadLettersMax}`;
-  return [{ what: 'deadLetters', status: 'degraded', text, dead, deadLettersMax }];
+  return [{ reason: 'deadLetters', status: 'degraded', text, dead, deadLettersMax }];
 }
 
 /** The database did not answer, or refused. */
 export function goneOf(error: unknown): DatabaseReason {
   const described = describeError(error);
   const text = `the database does not answer: ${described}`;
-  return { what: 'databaseGone', status: 'down', text, error: described };
+  return { reason: 'databaseGone', status: 'down', text, error: described };
 }
 
 /** What the server says of its own work. */
@@ -173,7 +182,13 @@ export function reasonsOfServer(
   if (holder !== undefined && (holder.heldMs ?? 0) > snapshotAfterMs) {
     const forMs = Math.round(holder.heldMs ?? 0);
     const text = `${holder.holder} holds a snapshot for ${inWords(forMs)}: vacuum removes no newer dead row`;
-    reasons.push({ what: 'snapshotHeld', status: 'degraded', text, holder: holder.holder, forMs });
+    reasons.push({
+      reason: 'snapshotHeld',
+      status: 'degraded',
+      text,
+      holder: holder.holder,
+      forMs,
+    });
   }
   for (const relation of relations) reasons.push(...bloatOf(relation));
   return reasons;
@@ -184,14 +199,22 @@ function bloatOf(relation: RelationRow): DatabaseReason[] {
   const reasons: DatabaseReason[] = [];
   if (!isVacuumed) {
     const text = `autovacuum is off for ${table}`;
-    reasons.push({ what: 'autovacuumOff', status: 'degraded', text, table });
+    reasons.push({ reason: 'autovacuumOff', status: 'degraded', text, table });
   }
   const hasDeadRows = deadRows > rows * DEAD_PER_ROW + DEAD_ROWS_MIN;
   const hasWideIndexes = indexBytes > rows * INDEX_BYTES_PER_ROW + INDEX_BYTES_MIN;
   if (hasDeadRows || hasWideIndexes) {
     const all = bytes + indexBytes;
     const text = `${table} takes ${Math.round(all / 1e6)} MB for ${rows} rows and ${deadRows} dead ones`;
-    reasons.push({ what: 'bloated', status: 'degraded', text, table, rows, deadRows, bytes: all });
+    reasons.push({
+      reason: 'bloated',
+      status: 'degraded',
+      text,
+      table,
+      rows,
+      deadRows,
+      bytes: all,
+    });
   }
   return reasons;
 }

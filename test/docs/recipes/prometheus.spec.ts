@@ -90,8 +90,8 @@ it('prometheus.md: exports how late delays are, how they ended, what waits and w
     'delay_concurrency{name="order.hold"}',
     'delay_overdue{name="order.hold",held_by="nothing"}',
     'delay_overdue{name="order.paused",held_by="pause"}',
-    'delay_unhealthy{what="unserved",status="degraded"}',
-    'delay_unhealthy{what="held",status="degraded"}',
+    'delay_unhealthy{reason="unserved",status="degraded"}',
+    'delay_unhealthy{reason="held",status="degraded"}',
   ];
   expect(figures.map((line) => [line, valueOf(text, line)])).toEqual(
     [1, 0, 1, 1, 1, 1, 1, 2, 1, 1].map((value, index) => [figures[index], value]),
@@ -164,7 +164,7 @@ scrape_configs:
 }
 
 interface Firing {
-  labels: { alertname: string; name?: string; what?: string };
+  labels: { alertname: string; name?: string; reason?: string };
   state: string;
 }
 
@@ -174,7 +174,9 @@ const firingAt = async (url: string): Promise<string[]> => {
   const { data } = (await answer.json()) as { data: { alerts: Firing[] } };
   return data.alerts
     .filter(({ state }) => state === 'firing')
-    .map(({ labels }) => [labels.alertname, labels.name ?? labels.what].filter(Boolean).join(' '));
+    .map(({ labels }) =>
+      [labels.alertname, labels.name ?? labels.reason].filter(Boolean).join(' '),
+    );
 };
 
 (isInstalled ? describe : describe.skip)('a Prometheus with alerts.yaml', () => {

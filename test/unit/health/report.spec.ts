@@ -36,16 +36,16 @@ const working = (odd: object = {}): NodeReadings => ({
   },
 });
 
-const whatOf = (node: NodeReadings): HealthReason['what'][] =>
-  reasonsOfNode(node, noticed).map(({ what }) => what);
+const reasonsIn = (node: NodeReadings): HealthReason['reason'][] =>
+  reasonsOfNode(node, noticed).map(({ reason }) => reason);
 
 describe('loads', () => {
   it('are missing after three of them, and the process stands still after a minute without any end', () => {
     const node = working();
     jest.advanceTimersByTime(30_000);
-    expect([whatOf(node), isStuck(node)]).toEqual([[], undefined]);
+    expect([reasonsIn(node), isStuck(node)]).toEqual([[], undefined]);
     jest.advanceTimersByTime(1);
-    expect([whatOf(node), isStuck(node)]).toEqual([['loadsMissing'], undefined]);
+    expect([reasonsIn(node), isStuck(node)]).toEqual([['loadsMissing'], undefined]);
     jest.advanceTimersByTime(30_000);
     expect(isStuck(node)).toEqual({ sinceMs: 60_001 });
   });
@@ -55,15 +55,15 @@ describe('loads', () => {
     const node = working({ loads });
     jest.advanceTimersByTime(3_600_000);
     loads.endedAtMs = performance.now();
-    expect([whatOf(node), isStuck(node)]).toEqual([['loadsMissing'], undefined]);
+    expect([reasonsIn(node), isStuck(node)]).toEqual([['loadsMissing'], undefined]);
   });
 
   it('of a node that leaves the database alone, or runs no worker, are not missing', () => {
     const idle = working({ isIdle: true });
     jest.advanceTimersByTime(3_600_000);
-    expect([whatOf(idle), isStuck(idle)]).toEqual([[], undefined]);
+    expect([reasonsIn(idle), isStuck(idle)]).toEqual([[], undefined]);
     const schedules: NodeReadings = { state: 'running', worker: undefined };
-    expect([whatOf(schedules), isStuck(schedules)]).toEqual([[], undefined]);
+    expect([reasonsIn(schedules), isStuck(schedules)]).toEqual([[], undefined]);
   });
 });
 
@@ -76,11 +76,11 @@ describe('a task that fails', () => {
     fail('claim');
     jest.advanceTimersByTime(4_999);
     fail('claim');
-    expect(whatOf(working())).toEqual([]);
+    expect(reasonsIn(working())).toEqual([]);
     jest.advanceTimersByTime(1);
     expect(reasonsOfNode(working(), noticed)).toEqual([
       {
-        what: 'taskFailing',
+        reason: 'taskFailing',
         status: 'degraded',
         task: 'claim',
         forMs: 5_000,
@@ -94,35 +94,35 @@ describe('a task that fails', () => {
     fail('claim');
     fail('listen');
     jest.advanceTimersByTime(5_000);
-    expect(whatOf(working())).toEqual(['taskFailing', 'listenLost']);
+    expect(reasonsIn(working())).toEqual(['taskFailing', 'listenLost']);
     events.emit('taskRecovered', { task: 'claim' });
-    expect(whatOf(working())).toEqual(['listenLost']);
+    expect(reasonsIn(working())).toEqual(['listenLost']);
     jest.advanceTimersByTime(55_001);
-    expect(whatOf(working())).toEqual([]);
+    expect(reasonsIn(working())).toEqual([]);
   });
 });
 
 it('a clock that jumped by a second or more is a reason for five minutes', () => {
   events.emit('clockJumped', { byMs: -999 });
-  expect(whatOf(working())).toEqual([]);
+  expect(reasonsIn(working())).toEqual([]);
   events.emit('clockJumped', { byMs: -1_000 });
   jest.advanceTimersByTime(299_999);
-  expect(whatOf(working())).toEqual(['clockJumped']);
+  expect(reasonsIn(working())).toEqual(['clockJumped']);
   jest.advanceTimersByTime(1);
-  expect(whatOf(working())).toEqual([]);
+  expect(reasonsIn(working())).toEqual([]);
 });
 
 it.each(['starting', 'closing', 'stopped'] as const)('a node that is %s is down', (state) => {
   expect(reportOf(reasonsOfNode({ state, worker: undefined }, noticed))).toMatchObject({
     status: 'down',
-    reasons: [{ what: 'notRunning', state }],
+    reasons: [{ reason: 'notRunning', state }],
   });
 });
 
 it('a report is as bad as its worst reason, which comes first', () => {
   const statuses = fc.array(fc.constantFrom('down' as const, 'degraded' as const));
   const property = fc.property(statuses, (all) => {
-    const reasons = all.map((status) => ({ status, what: 'autovacuumOff' }) as HealthReason);
+    const reasons = all.map((status) => ({ status, reason: 'autovacuumOff' }) as HealthReason);
     const report = reportOf(reasons);
     const worst = all.includes('down') ? 'down' : 'degraded';
     expect(report.status).toBe(all.length === 0 ? 'up' : worst);
@@ -157,7 +157,7 @@ it.each([
 ])('a table with %s', (_what, odd, expected) => {
   const relations = [{ ...table, ...odd }];
   const reasons = reasonsOfServer({ holder: undefined, relations }, limits);
-  expect(reasons.map(({ what }) => what)).toEqual(expected);
+  expect(reasons.map(({ reason }) => reason)).toEqual(expected);
 });
 
 it.each([
