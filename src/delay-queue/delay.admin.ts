@@ -4,6 +4,7 @@ import type {
   CancelResult,
   ChangeOptions,
   DelayName,
+  DelayRecord,
   DiscardDeadResult,
   InTransaction,
   ListedDelay,
@@ -13,6 +14,7 @@ import type {
   RunNowResult,
 } from './api/delay.js';
 import type { DelayExplanation } from './api/explanation.js';
+import { DelayInvalidError } from './api/errors.js';
 import type {
   AbortCounts,
   AbortMatchingOptions,
@@ -21,6 +23,7 @@ import type {
   DelayPause,
   DelayStats,
   DelayTarget,
+  EndStateFilter,
   GroupStats,
   GroupStatsOptions,
   HistoryFilter,
@@ -36,7 +39,7 @@ import type {
 import { cancellingOf } from './client/cancels.js';
 import {
   byOf,
-  countedOf,
+  liveOrEndedOf,
   endedFilterOf,
   filterOf,
   nameAndKeyOf,
@@ -80,12 +83,31 @@ export class DelayAdmin {
 
   /**
    * Lists live delays that match, by page: `limit` delays (1 to 1,000, default 100) after id
-   * `after`.
+   * `after`. By the state of an end, it lists the newest ended ones; `history` has them by page.
    * @returns live delays, dead letters included, by id, and what each waits for; `{}` matches all
    */
-  async list(filter: DelayFilter, options: PageOptions = {}): Promise<ListedDelay[]> {
+  list(
+    filter: EndStateFilter,
+    options?: InTransaction & { limit?: number },
+  ): Promise<DelayRecord[]>;
+  list(filter: DelayFilter, options?: PageOptions): Promise<ListedDelay[]>;
+  async list(
+    filter: DelayFilter | EndStateFilter,
+    options: PageOptions = {},
+  ): Promise<ListedDelay[] | DelayRecord[]> {
     const page = pageOf(options);
-    return await this.producer.matching.list(filterOf(filter, { mayBeEmpty: true }), page, options);
+    const which = liveOrEndedOf(filter);
+    if (which.of === 'live') {
+      return await this.producer.matching.list(which.filter, page, options);
+    }
+    if (page.behindId > 0) {
+      throw new DelayInvalidError(
+        'after',
+        'is for live delays: `history` pages through ended ones',
+      );
+    }
+    const newest = { limit: page.limit, position: { among: 'ended', behind: undefined } } as const;
+    return (await this.producer.matching.history(which.filter, newest, options)).history;
   }
 
   /**
@@ -99,7 +121,7 @@ export class DelayAdmin {
    */
   async count(filter: DelayFilter | HistoryFilter, options: InTransaction = {}): Promise<number> {
     checkKnownOptions(options, 'options', ['manager']);
-    return await this.producer.matching.count(countedOf(filter), options);
+    return await this.producer.matching.count(liveOrEndedOf(filter), options);
   }
 
   /**

@@ -221,5 +221,13 @@ it('the past is counted by how and when it ended, beside what lives', async () =
   await expect(counted({ state: ['cancelled', 'dead'] } as never)).rejects.toMatchObject({
     field: 'filter.state',
   });
-  await expect(node.admin.list({ state: 'cancelled' } as never)).rejects.toThrow(/history/);
+  const listed = await node.admin.list({ group, state: ['cancelled', 'discarded'] }, { limit: 2 });
+  expect(listed.map(({ name, key, state }) => [name, key, state])).toEqual([
+    ['test.fails', 'd', 'discarded'],
+    ['test.a', 'b', 'cancelled'],
+  ]);
+  expect((await node.admin.list({ group })).map(({ key }) => key)).toEqual(['c']);
+  const paged = { after: '1' } as object;
+  await expect(node.admin.list({ state: 'cancelled' }, paged)).rejects.toThrow(/history/);
+  await expect(node.admin.cancel({ state: 'cancelled' } as never)).rejects.toThrow(/history/);
 });

@@ -242,11 +242,31 @@ it('a crowd before it is counted to 10,000, and says so', async () => {
 });
 
 it('rows that cannot be read, keys that end twice and ids that never were are explained', async () => {
+  const gate = signal();
+  gates.push(gate);
   const node = await stage.start({
-    providers: [plainHandler('test.a', () => {})],
+    providers: [
+      plainHandler('test.a', () => {}),
+      plainHandler('test.dies', () => Promise.reject(new Error('no')), { maxAttempts: 1 }),
+      plainHandler('test.held', () => gate.promise),
+    ],
     options: { nodeName: 'here', history: { attempts: true } },
   });
   const { admin, delays } = node;
+  const begunAt = new Date(Date.now() - HOUR_MS);
+  for (const [name, reason] of [
+    ['test.dies', 'dead'],
+    ['test.held', 'running'],
+  ] as const) {
+    await delays.schedule(name, null, { key: 'k', after: 0 });
+    const found = await until(
+      () => admin.explain(name, 'k'),
+      (now) => now.reason === reason,
+    );
+    // Where history keeps attempts, it is known since when.
+    expect('since' in found && found.since && found.since > begunAt).toBe(true);
+    expect(found).toMatchObject({ [reason === 'dead' ? 'attempts' : 'attempt']: 1 });
+  }
   await stage.sql(
     `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at, attempts)
      VALUES ('test.a', 'odd', 'null', now(), now(), now(), -5)`,

@@ -63,6 +63,11 @@ export interface HistoryFilter<N extends DelayName = DelayName> extends StoryFil
   endedBefore?: Date;
 }
 
+/** Selects entries of history by the state of their end. */
+export type EndStateFilter<N extends DelayName = DelayName> = Omit<HistoryFilter<N>, 'state'> & {
+  state: EndState | readonly EndState[];
+};
+
 /** One page of `history` or `story`. */
 export interface HistoryPageOptions extends InTransaction {
   /** 1 to 1,000. Default 100. */

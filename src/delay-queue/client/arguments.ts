@@ -249,7 +249,7 @@ export const endedFilterOf = (filter: unknown): EndedFilter => parsed(OF_ENDED, 
  * A filter of live delays, or of ended ones if it gives a state or an instant of the end.
  * @throws DelayInvalidError naming the field
  */
-export function countedOf(
+export function liveOrEndedOf(
   filter: unknown,
 ): { of: 'live'; filter: RowFilter } | { of: 'ended'; filter: EndedFilter } {
   const options = Object.values({ ...OF_LIVE, ...OF_ENDED }).map(([option]) => option);

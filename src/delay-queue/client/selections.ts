@@ -36,7 +36,7 @@ import {
 import {
   changeOptionsOf,
   changingOf,
-  type countedOf,
+  type liveOrEndedOf,
   filterOf,
   nextOf,
   type StoryPosition,
@@ -111,7 +111,7 @@ export class Matching {
     return explanationOf(row, target, { loadEveryMs: this.#loadEveryMs });
   }
 
-  async count(counted: ReturnType<typeof countedOf>, options: InTransaction): Promise<number> {
+  async count(counted: ReturnType<typeof liveOrEndedOf>, options: InTransaction): Promise<number> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
     const counting = inOrder('all', () =>
       counted.of === 'live'

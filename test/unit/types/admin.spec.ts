@@ -18,6 +18,8 @@ import type {
   DelayWorker,
   DiscardDeadResult,
   Duration,
+  EndStateFilter,
+  EndState,
   GroupOrder,
   GroupStats,
   GroupStatsOptions,
@@ -56,6 +58,7 @@ async function ofWorker(worker: DelayWorker) {
 
 async function calls(admin: DelayAdmin, signal: AbortSignal) {
   fits<ListedDelay[]>(await admin.list({}, { limit: 5, after: '7' }));
+  fits<DelayRecord[]>(await admin.list({ group: 'g', state: 'completed' }, { limit: 5 }));
   fits<number>(await admin.count(FILTER));
   fits<number>(await admin.count({ group: 'g', state: 'completed', endedFrom: new Date() }));
   fits<DelayExplanation>(await admin.explain('test.a', 'k', { manager: 'own' }));
@@ -97,6 +100,8 @@ async function calls(admin: DelayAdmin, signal: AbortSignal) {
 async function mistakes(admin: DelayAdmin, signal: AbortSignal) {
   // @ts-expect-error -- `{}` says: all
   await admin.list();
+  // @ts-expect-error -- `history` pages through what has ended
+  await admin.list({ state: 'completed' }, { after: '7' });
   // @ts-expect-error -- a misspelt field
   await admin.count({ nmae: 'test.a' });
   // @ts-expect-error -- no name, for it goes across names
@@ -181,6 +186,7 @@ function options() {
     true,
   );
   same<Exclude<keyof DelayFilter, keyof StoryFilter>, 'state' | 'repeating'>(true);
+  same<EndStateFilter['state'], EndState | readonly EndState[]>(true);
   same<HistoryPageOptions['after'], string | undefined>(true);
   type Counted = 'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue' | 'oldestOverdueMs';
   same<GroupOrder, 'total' | Counted>(true);
