@@ -195,7 +195,7 @@ describe.each([
     const { epoch } = await other.claimAndDie(id);
     const request = { id: Number(id), epoch, leaseMs: 0, maxAttempts: 1 };
     expect(await other.store.deadLetter([request], 'none left')).toEqual([
-      { id: Number(id), name: 'test.idle', key: 'buried', attempts: 1, error: 'none left' },
+      expect.objectContaining({ id: Number(id), key: 'buried', attempts: 1, error: 'none left' }),
     ]);
     expect(await node.delays.find('test.idle', 'buried')).toMatchObject({ state: 'dead' });
   });

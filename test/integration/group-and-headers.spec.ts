@@ -1,5 +1,11 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import type { Delay, DelayName, ScheduleOptions } from 'nestjs-delay-queue';
+import {
+  type Delay,
+  type DelayEventMap,
+  type DelayName,
+  OnDelayEvent,
+  type ScheduleOptions,
+} from 'nestjs-delay-queue';
 import { plainHandler, type Signal, signal } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 
@@ -16,6 +22,7 @@ let next: ScheduleOptions | undefined;
 const node = new OneNode({
   providers: [
     plainHandler('test.runs', (delay) => ran.resolve(delay)),
+    plainHandler('test.fails', () => Promise.reject(new Error('no')), { backoff: () => 0 }),
     plainHandler('test.again', async ({ payload }) => {
       await node.delays.schedule('test.again', payload, { ...LATER, key: 'k', ...next });
     }),
@@ -81,6 +88,46 @@ it.each<[string, ScheduleOptions, object]>([
   await node.delays.schedule('test.again', {}, { after: 0, key: 'k', group: 'first' });
   await superseded;
   expect(await found('k', 'test.again')).toEqual(expected);
+});
+
+it('events about an attempt carry them, also where no attempt is left to report', async () => {
+  const events = [node.next('started'), node.next('completed')];
+  await node.delays.schedule('test.runs', {}, { after: 0, ...CARRIED });
+  for (const event of await Promise.all(events)) expect(carriedOf(event as Delay)).toEqual(CARRIED);
+
+  const [failed, dead] = [node.next('retrying'), node.next('dead')];
+  await node.delays.schedule('test.fails', {}, { after: 0, ...CARRIED, maxAttempts: 2 });
+  expect(carriedOf(await failed)).toEqual(CARRIED);
+  expect(carriedOf(await dead)).toEqual(CARRIED);
+
+  // Their process has died. One recurs, so another statement ends it; one cannot be read.
+  const name = 'test.orphaned';
+  await node.delays.schedule(name, {}, { ...LATER, ...CARRIED, key: 'once' });
+  await node.delays.schedule(
+    name,
+    {},
+    { ...LATER, ...CARRIED, key: 'recurs', repeat: { every: '1h' } },
+  );
+  await node.delays.schedule(name, {}, { ...LATER, ...CARRIED, key: 'odd' });
+  await node.sql(
+    `UPDATE delay_queue.delay
+     SET due_at = clock_timestamp() - interval '1 min', wake_at = clock_timestamp() - interval '1 min',
+         attempts = CASE key WHEN 'odd' THEN -1 ELSE 10 END WHERE name = 'test.orphaned'`,
+  );
+  const told = new Map<string | null, object>();
+  const all = signal();
+  class Pager {
+    @OnDelayEvent('dead')
+    dead(event: DelayEventMap['dead'][0]): void {
+      told.set(event.key, carriedOf(event));
+      if (told.size === 3) all.resolve();
+    }
+  }
+  // It finds at its start what is overdue.
+  const other = await node.start({ providers: [plainHandler(name, () => {}), Pager] });
+  await all.promise;
+  expect(Object.fromEntries(told)).toEqual({ once: CARRIED, recurs: CARRIED, odd: CARRIED });
+  await other.stop();
 });
 
 it.each<[string, unknown, string]>([

@@ -68,7 +68,15 @@ it('of what was not said to fail nothing is said when it works, and of what work
   expect(logger.lines()).toEqual([FAILED, 'claim works again']);
 });
 
-const OF = { id: '7', name: 'order.close', key: '42', group: null, attempt: 3, maxAttempts: 10 };
+const OF = {
+  id: '7',
+  name: 'order.close',
+  key: '42',
+  group: null,
+  headers: {},
+  attempt: 3,
+  maxAttempts: 10,
+};
 const ENDED = { ...OF, latenessMs: 1, dueAt: new Date(0), error: 'Error: no', cause: undefined };
 const READY = { node: 'a', names: ['b', 'c'], worker: true, listens: true };
 const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `n${n}`);

@@ -27,7 +27,16 @@ function traceOf(value: string): DelayTrace {
   }
 }
 
-const OF = { id: '7', name: 'a', key: 'k', attempt: 3, maxAttempts: 10, waitMs: 9.6 };
+const OF = {
+  id: '7',
+  name: 'a',
+  key: 'k',
+  group: null,
+  headers: {},
+  attempt: 3,
+  maxAttempts: 10,
+  waitMs: 9.6,
+};
 
 it.each<[keyof DelayEventMap, step: string]>([
   ['started', 'handler called, attempt 3 of 10, 1.3 ms late'],

@@ -1,12 +1,16 @@
 import { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import { ignoreRejection } from './adopted.js';
+import type { DelayHeaders } from './delay.js';
 
 /** Fields of all events about an attempt. Never the payload. */
 export interface AttemptEvent {
   id: string;
   name: string;
   key: string | null;
+  group: string | null;
+  /** Of the delay, such as its trace context. Not logged. */
+  headers: DelayHeaders;
   attempt: number;
   maxAttempts: number;
   /** Start of the attempt minus due, in milliseconds, on the database's clock. */
@@ -32,7 +36,9 @@ export interface AttemptFailedEvent extends AttemptEndEvent {
 
 /** A delay became a dead letter. */
 export interface DeadEvent
-  extends Pick<AttemptEvent, 'id' | 'name' | 'key' | 'attempt'>, Pick<AttemptFailedEvent, 'error'> {
+  extends
+    Pick<AttemptEvent, 'id' | 'name' | 'key' | 'group' | 'headers' | 'attempt'>,
+    Pick<AttemptFailedEvent, 'error'> {
   durationMs: number | null;
   cause: unknown;
 }

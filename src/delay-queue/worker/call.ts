@@ -21,10 +21,16 @@ import { parseDurationMs } from '../config/durations.js';
 import { readable, shown } from '../config/known-options.js';
 import { decoded } from '../config/payloads.js';
 import type { Handler } from '../handlers/handler.registry.js';
-import type { StoredRepeat } from '../recurrence/recurrence.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import type { ActingCall } from '../transactions/handler-context.js';
-import { type Attempt, type Holder, NO_HOLDER, type OnDead, type Outcome } from './attempt.js';
+import {
+  type Attempt,
+  extrasOf,
+  type Holder,
+  NO_HOLDER,
+  type OnDead,
+  type Outcome,
+} from './attempt.js';
 
 /** Why a handler that fails now loses no attempt. Also the kind of its outcome. */
 type Stopping = 'released' | 'aborted';
@@ -343,22 +349,6 @@ export class Call implements ActingCall, Holder {
     this.#decided ??= new Map();
     this.#decided.set(attempt, outcome);
   }
-}
-
-interface Extras extends Pick<Delay, 'group' | 'headers'> {
-  repeat: StoredRepeat | null;
-}
-
-/** Shared by all delays without extras, so no handler may change it. */
-const NONE: Extras = { group: null, headers: Object.freeze({}), repeat: null };
-
-/** @param text the `extras` column, as the claim returned it */
-export function extrasOf(text: string | null): Extras {
-  if (text === null) return NONE;
-  const { headers, ...extras } = JSON.parse(text) as Omit<Extras, 'headers'> & {
-    headers: Extras['headers'] | null;
-  };
-  return { ...extras, headers: headers ?? {} };
 }
 
 /** Arguments of a handler: its delay or delays, and its context. */

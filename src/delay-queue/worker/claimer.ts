@@ -12,7 +12,7 @@ import { isUnreadable } from '../store/tables/migrations.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import { type Growth, pauseMs, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
 import { Attempt, NO_HOLDER } from './attempt.js';
-import { extrasOf } from './call.js';
+import { extrasOf } from './attempt.js';
 import type { LostClaims } from './claims.js';
 import { type Completer, UNREADABLE } from './completer.js';
 import type { Entry } from './fair-queue.js';

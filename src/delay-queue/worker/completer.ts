@@ -14,6 +14,7 @@ import {
   deadEvent,
   type Ending,
   endOf,
+  extrasOf,
   failedEnding,
   GIVE_BACK,
   type OccurrenceEnd,
@@ -308,7 +309,9 @@ export class Completer {
   setAside(row: ClaimedRow, error: string): void {
     const { id, epoch, attempts } = row;
     this.#retries.add({ id, epoch, ...setAside(error) }, (result) => {
-      if (result === 'written') this.deadLetters.emit({ ...row, attempts: attempts - 1, error });
+      if (result !== 'written') return;
+      const { group, headers } = extrasOf(row.extras);
+      this.deadLetters.emit({ ...row, group, headers, attempts: attempts - 1, error });
     });
   }
 

@@ -1,3 +1,4 @@
+import type { DelayHeaders } from '../api/delay.js';
 import { type DelayEvents, withCause } from '../api/events.js';
 import { Recurrence, type StoredRepeat } from '../recurrence/recurrence.js';
 import type { AttemptStore } from '../store/attempt.store.js';
@@ -21,7 +22,12 @@ export interface ExhaustedClaim {
 }
 
 /** What the event says; `error` is null if the row keeps none. */
-type Reported = Omit<ExhaustedRow, 'id' | 'error'> & { id: number | string; error: string | null };
+type Reported = Omit<ExhaustedRow, 'id' | 'error' | 'headers'> & {
+  id: number | string;
+  error: string | null;
+  /** As the row has them, or their JSON text; null: none. */
+  headers: DelayHeaders | string | null;
+};
 
 /** Makes dead letters of rows that no attempt holds. */
 export class DeadLetters {
@@ -73,9 +79,11 @@ export class DeadLetters {
     }
   }
 
-  emit({ id, name, key, attempts: attempt, error }: Reported): void {
-    const event = { id: String(id), name, key, attempt, error: error ?? '', durationMs: null };
-    this.events.emit('dead', withCause(event, undefined));
+  emit({ id, headers, attempts: attempt, error, ...row }: Reported): void {
+    if (!this.events.isHeard('dead')) return;
+    const { name, key, group } = row;
+    const of = { id: String(id), name, key, group, headers: readHeaders(headers), attempt };
+    this.events.emit('dead', withCause({ ...of, error: error ?? '', durationMs: null }, undefined));
   }
 
   async #write(claims: readonly ExhaustedClaim[]): Promise<void> {
@@ -99,6 +107,13 @@ export class DeadLetters {
 }
 
 const DISCARDED = { state: 'discarded', latenessMs: null, error: EXHAUSTED } as const;
+
+/** Without what is no text: a row that is set aside may have headers that break the rules. */
+function readHeaders(headers: Reported['headers']): DelayHeaders {
+  const read: unknown = typeof headers === 'string' ? JSON.parse(headers) : headers;
+  const entries = typeof read === 'object' && read !== null ? Object.entries(read) : [];
+  return Object.fromEntries(entries.filter(([, text]) => typeof text === 'string'));
+}
 
 /** Undefined: the delay does not recur, or this node cannot read how. */
 function nextOf({ repeat, due_ms: dueMs, now_ms: nowMs }: LookedRow): number | undefined {

@@ -101,7 +101,7 @@ function heard(events: DelayEvents, emitter: DelayEmitter, dead: DeadEvent) {
   same<Parameters<DelayListener<'dead'>>, DelayEventMap['dead']>(true);
   same<Exclude<keyof AttemptEndEvent, keyof AttemptEvent>, 'durationMs'>(true);
   same<Exclude<keyof AttemptFailedEvent, keyof AttemptEndEvent>, 'error' | 'cause'>(true);
-  type Of = 'id' | 'name' | 'key' | 'attempt';
+  type Of = 'id' | 'name' | 'key' | 'group' | 'headers' | 'attempt';
   same<keyof AttemptEvent, Of | 'maxAttempts' | 'latenessMs'>(true);
   same<keyof DeadEvent, Of | 'error' | 'cause' | 'durationMs'>(true);
   type Ready = { node: string; names: string[]; worker: boolean; listens: boolean };

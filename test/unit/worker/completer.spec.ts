@@ -96,7 +96,7 @@ function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): Atte
   return {
     id,
     epoch: 1,
-    row: { name: 'a', key: null, attempts: 1, max_attempts: 2 },
+    row: { name: 'a', key: null, extras: null, attempts: 1, max_attempts: 2 },
     handler: { transactional: false, limits: {}, backoffMs: (n: number) => n * 100, ...handler },
     event: { id: String(id) },
     occurrence: null,
@@ -146,7 +146,7 @@ describe('an attempt that ends', () => {
   });
 
   it('that was the last is a dead letter, one before it is not', async () => {
-    const row = { name: 'a', attempts: 2, max_attempts: 2 } as never;
+    const row = { name: 'a', extras: null, attempts: 2, max_attempts: 2 } as never;
     await report(claim(1, { row }), { kind: 'failed', error: no });
     await report(claim(2), { kind: 'failed', error: no });
     expect(told).toEqual(['dead 1', 'retrying 2']);
@@ -338,7 +338,8 @@ it('what is given back, and never was this node’s, is told of all the same', a
   for (const id of [1, 2]) completer.giveBack(id, 1, () => back.push(id));
   await completer.drain(10_000);
   expect([new Set(back), written]).toEqual([new Set([1, 2]), ['retry 1']]);
-  for (const id of [1, 2]) completer.setAside({ id, epoch: 1, attempts: 3 } as never, 'odd');
+  for (const id of [1, 2])
+    completer.setAside({ id, epoch: 1, extras: null, attempts: 3 } as never, 'odd');
   await completer.drain(10_000);
   // The claim has counted an attempt whose handler was not called.
   expect([told, deadAttempt]).toEqual([['dead 1'], 2]);

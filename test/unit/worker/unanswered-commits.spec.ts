@@ -12,7 +12,7 @@ const claimOf = (id: number, committingIn?: string) =>
     id,
     epoch: 1,
     committingIn,
-    row: { attempts: 1, max_attempts: 2 },
+    row: { extras: null, attempts: 1, max_attempts: 2 },
     handler: { transactional: true, limits: null, backoffMs: () => 0 },
     onDead: null,
     over: true,

@@ -199,6 +199,8 @@ export interface RecurredRow {
   name: string;
   key: string | null;
   group: string | null;
+  /** JSON text; null: none. */
+  headers: string | null;
   /** Attempts and error of the occurrence that has ended. */
   attempts: number;
   error: string | null;
@@ -207,7 +209,7 @@ export interface RecurredRow {
 
 export type RecurAnswer = AsText<
   'id' | 'epoch' | 'name' | 'attempts' | 'wake_ms',
-  'key' | 'group_id' | 'error'
+  'key' | 'group_id' | 'headers' | 'error'
 >;
 
 export const recurredOf = ({ group_id: group, ...row }: RecurAnswer): RecurredRow => ({

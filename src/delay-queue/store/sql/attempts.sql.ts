@@ -8,7 +8,7 @@ import {
   wakeOf,
   wholeMs,
 } from '../../database/tables.js';
-import { asNumber, asText, logged, type RowOf, selected } from '../rows/columns.js';
+import { asJson, asNumber, asText, logged, type RowOf, selected } from '../rows/columns.js';
 import { msOrNull } from '../rows/delay-rows.js';
 import { wrongWith } from '../tables/migrations.js';
 import { clock, expectFew, lives, nodesNow } from './fragments/clock.js';
@@ -109,7 +109,7 @@ exhausted AS (
       last_error = COALESCE(d.last_error, $4::text)
   FROM locked l
   WHERE d.ctid = l.ctid
-  RETURNING d.id, d.name, d.key, d.attempts, d.last_error
+  RETURNING d.id, d.name, d.key, d.group_id, d.headers, d.attempts, d.last_error
 )
 SELECT ${selected(EXHAUSTED)} FROM exhausted d`;
 
@@ -118,6 +118,8 @@ export const EXHAUSTED = {
   id: asNumber('d.id'),
   name: asText('d.name'),
   key: asText<string | null>('d.key'),
+  group: asText<string | null>('d.group_id'),
+  headers: asJson('d.headers'),
   attempts: asNumber('d.attempts'),
   error: asText('d.last_error'),
 };
@@ -344,7 +346,7 @@ parked AS (
       epoch = CASE WHEN d.epoch BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER - 1} THEN d.epoch + 1 ELSE 0 END
   FROM odd o
   WHERE d.ctid = o.ctid
-  RETURNING d.id, d.name, d.key, d.attempts, d.last_error
+  RETURNING d.id, d.name, d.key, d.group_id, d.headers, d.attempts, d.last_error
 )
 SELECT ${selected(SET_ASIDE)} FROM parked d`;
 

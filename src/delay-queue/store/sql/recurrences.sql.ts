@@ -158,7 +158,7 @@ moved AS (
       attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL
   FROM ending e, clock
   WHERE d.ctid = e.ctid
-  RETURNING e.*, d.epoch AS next_epoch, d.group_id AS in_group, d.wake_at
+  RETURNING e.*, d.epoch AS next_epoch, d.group_id AS in_group, d.headers AS with_headers, d.wake_at
 )${intoHistory(tables, kept, {
   of: 'e',
   from: 'moved e',
@@ -168,8 +168,8 @@ moved AS (
   error: 'e.error',
   attemptLog: `CASE WHEN e.is_lost THEN e.attempt_log ELSE ${ENDED} END`,
 })}
-SELECT m.id::text AS id, m.next_epoch::text AS epoch, m.name, m.key, m.in_group AS group_id, m.attempts::text AS attempts,
-       m.error, ${epochMs('m.wake_at')}::text AS wake_ms
+SELECT m.id::text AS id, m.next_epoch::text AS epoch, m.name, m.key, m.in_group AS group_id, m.with_headers::text AS headers,
+       m.attempts::text AS attempts, m.error, ${epochMs('m.wake_at')}::text AS wake_ms
 FROM moved m`;
 
 const ENDED = endedAttempt(
