@@ -20,9 +20,12 @@ function roomsOf(document) {
 
 const rooms = roomsOf(readFileSync(new URL('../docs/architecture.md', import.meta.url), 'utf8'));
 
-/** The stand-in for unit tests is the real services over another producer. */
-const above = (room) =>
-  room === 'testing' ? [`${LIBRARY}delay\\.(service|admin|worker)\\.ts$`] : [];
+/** The stand-in for unit tests, and the command line, are built of the public services. */
+const ABOVE = {
+  testing: [`${LIBRARY}delay\\.(service|admin|worker)\\.ts$`],
+  'command-line': [`${LIBRARY}delay(\\.admin|-queue\\.module)\\.ts$`],
+};
+const above = (room) => ABOVE[room] ?? [];
 
 const direction = ({ room, needs }) => ({
   name: `what-${room}-imports`,

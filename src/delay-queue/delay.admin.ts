@@ -35,6 +35,7 @@ import type {
   PauseOptions,
   ResumeOptions,
   StoryFilter,
+  StoryPageOptions,
 } from './api/selection.js';
 import { cancellingOf } from './client/cancels.js';
 import {
@@ -143,7 +144,7 @@ export class DelayAdmin {
    * ```
    * @returns live delays and what each waits for, then ended ones, newest first; the next `after`
    */
-  async story(about: string | StoryFilter, options: HistoryPageOptions = {}): Promise<KeyStory> {
+  async story(about: string | StoryFilter, options: StoryPageOptions = {}): Promise<KeyStory> {
     const page = storyPageOf(options, { among: 'live', behindId: 0 });
     return await this.producer.matching.story(storyFilterOf(about), page, options);
   }

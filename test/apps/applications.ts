@@ -23,13 +23,13 @@ export const APPLICATIONS: Application[] = [
     name: 'nest12-esm',
     what: 'Nest 12, ES modules, TypeORM 1, Vitest',
     inGate: true,
-    scripts: ['build', 'start', 'one-copy', 'test'],
+    scripts: ['build', 'start', 'status', 'one-copy', 'test'],
   },
   {
     name: 'nest11-commonjs',
     what: 'Nest 11, CommonJS, TypeORM 0.3, ts-jest as it comes, types without @types/pg',
     inGate: true,
-    scripts: ['build', 'types', 'start', 'one-copy', 'test'],
+    scripts: ['build', 'types', 'start', 'status', 'one-copy', 'test'],
   },
   {
     name: 'nest12-jest-esm',
@@ -51,7 +51,7 @@ export const APPLICATIONS: Application[] = [
     name: 'pnpm-strict',
     what: "Nest 12 in pnpm's strict node_modules",
     install: ['npx', '--yes', 'pnpm@10.34.8', 'install', '--prefer-offline'],
-    scripts: ['build', 'start', 'test'],
+    scripts: ['build', 'start', 'status', 'test'],
   },
   {
     name: 'two-typeorms',

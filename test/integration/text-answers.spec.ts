@@ -34,10 +34,16 @@ const OTHERS: Record<string, unknown[][]> = {
   runNowSql: [KEYS, IDS],
   retryManyDeadSql: [KEYS, IDS],
   discardDeadSql: REMOVALS,
-  listSql: [['true']],
+  retryDeadSql: [['waits'], ['a while']],
+  listSql: [
+    ['true', 'read'],
+    ['true', 'unread'],
+  ],
   idsSql: [['true']],
   countSql: [['true']],
   endedSql: [['true']],
+  countEndedSql: [['true']],
+  explainSql: [['key'], ['id']],
   groupStatsSql: [
     ['true', 'overdue'],
     ['true', 'oldestOverdueMs'],

@@ -62,7 +62,7 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   explainSql: [['key', 'id']],
   groupStatsSql: (tables) => [liveFilters(tables, 2), ['total', 'overdue', 'oldestOverdueMs']],
   idsSql: (tables) => [liveFilters(tables, 3)],
-  listSql: (tables) => [liveFilters(tables, 4)],
+  listSql: (tables) => [liveFilters(tables, 4), ['read', 'unread']],
   loadSql: [[false, true]],
   moveOnSql: [KEPT, LOCK_WAITS],
   passOnSql: [KEPT],

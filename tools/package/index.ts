@@ -33,6 +33,8 @@ for (const { folder, type, compiler } of BUILDS) {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   const where = ['-p', join(ROOT, 'tools/package'), '--outDir', target];
   execFileSync(process.execPath, [tsc, ...where, ...compiler], { stdio: 'inherit' });
+  // A program of its own, which starts faster from ES modules: 0.5 s instead of 0.65.
+  if (type === 'commonjs') rmSync(join(target, 'command-line'), { recursive: true });
   dropUnseenDeclarations(target);
   checkImports(target);
   checkSurface(target);

@@ -59,6 +59,8 @@ export function manifest(repositoryFile: string): Record<string, unknown> {
       './testing': exported('testing/index'),
       './package.json': './package.json',
     },
+    // A link to it stands in node_modules/.bin, on Windows a script that calls it.
+    bin: { [name]: './lib/esm/command-line/main.js' },
     files: ['lib', 'testing', 'docs', 'CHANGELOG.md', 'README.zh-CN.md'],
     engines,
     dependencies: Object.fromEntries(OWN.map((own) => [own, repository.dependencies[own]])),

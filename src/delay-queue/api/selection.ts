@@ -76,12 +76,22 @@ export interface HistoryPageOptions extends InTransaction {
   after?: string;
 }
 
+/** One page of `story`. */
+export interface StoryPageOptions extends HistoryPageOptions {
+  /** `false`: leaves payloads out, as in {@link PageOptions}. */
+  payload?: boolean;
+}
+
 /** One page of `list`. */
 export interface PageOptions extends InTransaction {
   /** 1 to 1,000. Default 100. */
   limit?: number;
   /** The `id` of the last delay on the previous page. */
   after?: string;
+  /**
+   * `false`: payloads are not read, and `payload` is undefined: for a role that may not read them.
+   */
+  payload?: boolean;
 }
 
 /** Sort key of `groupStats`: `total`, or a field of the groups. */

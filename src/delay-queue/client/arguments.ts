@@ -23,7 +23,7 @@ import {
 import type { Payloads } from '../config/payloads.js';
 import type { Pausable } from '../store/limit.store.js';
 import { keyText, type NewDelay } from '../store/rows/delay-rows.js';
-import type { Page, TopGroups } from '../store/selection.store.js';
+import type { ListedPage, TopGroups } from '../store/selection.store.js';
 import type { EndedPosition } from '../store/sql/history.sql.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 
@@ -225,7 +225,7 @@ const OF_ANY: Parsers<AnyRowFilter> = {
 const OF_LIVE: Parsers<RowFilter> = {
   ...OF_ANY,
   states: ['state', (value) => eachOf(value, 'state', STATES.length, checkState)],
-  repeating: ['repeating', checkRepeating],
+  repeating: ['repeating', (value) => checkFlag(value, 'repeating')],
 };
 
 const OF_ENDED: Parsers<EndedFilter> = {
@@ -296,11 +296,16 @@ const PLACE = /^(?:live (\d{1,16})|ended (-?\d{1,16}) (\d{1,16}) (\d{1,16}))$/;
 export function storyPageOf(
   options: unknown,
   begins: StoryPosition,
-): { limit: number; position: StoryPosition } {
-  const names = ['limit', 'after', 'manager'];
-  const { limit = PAGE_DEFAULT, after } = checkKnownOptions(options, 'options', names);
+): { limit: number; payload: boolean; position: StoryPosition } {
+  const names = ['limit', 'after', 'manager', ...(begins.among === 'live' ? ['payload'] : [])];
+  const {
+    limit = PAGE_DEFAULT,
+    after,
+    payload = true,
+  } = checkKnownOptions(options, 'options', names);
   return {
     limit: checkInteger(limit, 'limit', 1, PAGE_MAX),
+    payload: checkFlag(payload, 'payload'),
     position: after === undefined ? begins : placeOf(after, begins),
   };
 }
@@ -324,14 +329,16 @@ export function nextOf(place: StoryPosition): string {
 }
 
 /** @throws DelayInvalidError naming the field */
-export function pageOf(options: unknown): Page {
-  const { limit = PAGE_DEFAULT, after } = checkKnownOptions(options, 'options', [
-    'limit',
-    'after',
-    'manager',
-  ]);
+export function pageOf(options: unknown): ListedPage {
+  const names = ['limit', 'after', 'payload', 'manager'];
+  const {
+    limit = PAGE_DEFAULT,
+    after,
+    payload = true,
+  } = checkKnownOptions(options, 'options', names);
   return {
     limit: checkInteger(limit, 'limit', 1, PAGE_MAX),
+    payload: checkFlag(payload, 'payload'),
     behindId: after === undefined ? 0 : checkAfter(after),
   };
 }
@@ -412,9 +419,9 @@ function checkWantedHeaders(value: unknown): string {
   );
 }
 
-function checkRepeating(value: unknown): boolean {
+function checkFlag(value: unknown, field: string): boolean {
   if (typeof value === 'boolean') return value;
-  throw new DelayInvalidError('repeating', `must be true or false, not ${shown(value)}`);
+  throw new DelayInvalidError(field, `must be true or false, not ${shown(value)}`);
 }
 
 function checkState(value: unknown): LiveState {

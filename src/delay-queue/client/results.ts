@@ -36,7 +36,7 @@ export const givenExtras = ({ group, headers }: Extras) => ({
 
 export const infoOf = <N extends DelayName>(
   name: N,
-  row: FoundRow,
+  row: Omit<FoundRow, 'payload'>,
   payload: unknown,
 ): DelayInfo<N> => ({
   id: row.id,
@@ -64,7 +64,9 @@ export const listedOf = (rows: readonly ListedRow[], payloads: Payloads): Promis
       const name = row.name as DelayName;
       const waitsFor = waitOf(row.waits_for);
       try {
-        return { ...infoOf(name, row, await payloads.given(row.payload, row)), waitsFor };
+        const { payload } = row;
+        const given = payload === null ? undefined : await payloads.given(payload, row);
+        return { ...infoOf(name, row, given), waitsFor };
       } catch (error) {
         if (!(error instanceof DelayCodecError)) throw error;
         return { ...infoOf(name, row, undefined), waitsFor, unreadable: error };

@@ -23,7 +23,7 @@ import type { Payloads } from '../config/payloads.js';
 import type { Runner } from '../database/runner.js';
 import type { Installation } from '../database/tables.js';
 import type { Changed, ManyVerb, TargetList } from '../store/many.store.js';
-import { type Page, SelectionStore, type TopGroups } from '../store/selection.store.js';
+import { type ListedPage, SelectionStore, type TopGroups } from '../store/selection.store.js';
 import type { FoundRow, ListedRow } from '../store/sql/delays.sql.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
@@ -55,6 +55,7 @@ const PAGE = 1_000;
 
 interface StoryPage {
   limit: number;
+  payload?: boolean;
   position: StoryPosition;
 }
 
@@ -90,14 +91,14 @@ export class Matching {
     return infoOf(name, row, await this.#payloads.given(row.payload, row));
   }
 
-  async list(filter: RowFilter, page: Page, options: InTransaction): Promise<ListedDelay[]> {
+  async list(filter: RowFilter, page: ListedPage, options: InTransaction): Promise<ListedDelay[]> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
     const listing = inOrder('all', () => this.#live(runner, filter, page));
     const rows = await translatable(listing, () => textsOf(filter));
     return await listedOf(rows, this.#payloads);
   }
 
-  #live(runner: Runner, filter: RowFilter, page: Page): Promise<ListedRow[]> {
+  #live(runner: Runner, filter: RowFilter, page: ListedPage): Promise<ListedRow[]> {
     return this.#selection.list(runner, filter, page, this.#nodeAliveMs);
   }
 
@@ -133,12 +134,12 @@ export class Matching {
 
   /** A delay that ends between two reads or pages may appear twice. It is never missed. */
   async story(filter: AnyRowFilter, page: StoryPage, options: InTransaction): Promise<KeyStory> {
-    const { limit, position } = page;
+    const { limit, payload, position } = page;
     const { runner, inOrder } = this.transactions.of(options, 'read');
     const reading = inOrder('all', async () => {
       const live =
         position.among === 'live'
-          ? await this.#live(runner, filter, { ...position, limit: limit + 1 })
+          ? await this.#live(runner, filter, { ...position, payload, limit: limit + 1 })
           : [];
       if (live.length > limit) {
         const behindId = Number(live[limit - 1]?.id);
@@ -148,7 +149,7 @@ export class Matching {
           next: nextOf({ among: 'live', behindId }),
         };
       }
-      const rest: StoryPage = { limit: limit - live.length, position };
+      const rest: StoryPage = { ...page, limit: limit - live.length };
       return { rows: live, ...(await this.#endedAfter(runner, filter, rest, live)) };
     });
     const { rows, ...ended } = await translatable(reading, () => textsOf(filter));
@@ -159,10 +160,10 @@ export class Matching {
   async #endedAfter(
     runner: Runner,
     filter: AnyRowFilter,
-    { limit, position }: StoryPage,
-    live: readonly FoundRow[],
+    { limit, payload, position }: StoryPage,
+    live: readonly ListedRow[],
   ): Promise<HistoryPage> {
-    if (limit > 0) return await this.#ended(runner, filter, { limit, position });
+    if (limit > 0) return await this.#ended(runner, filter, { limit, payload, position });
     const { rows } = await this.#selection.ended(runner, filter, { behind: undefined, limit: 1 });
     if (rows.length === 0) return { history: [], next: null };
     return { history: [], next: nextOf({ among: 'live', behindId: Number(live.at(-1)?.id) }) };

@@ -103,6 +103,12 @@ export interface Page {
   limit: number;
 }
 
+/** Such a page of all that is known of each delay. */
+export interface ListedPage extends Page {
+  /** `false`: payloads are not read. */
+  payload?: boolean;
+}
+
 /** The groups with the highest value of `by`. */
 export interface TopGroups {
   by: GroupOrder;
@@ -118,15 +124,21 @@ export class SelectionStore {
   }
 
   /** @param aliveMs how long a silent node still counts as alive */
-  async list(runner: Runner, filter: RowFilter, page: Page, aliveMs: number): Promise<ListedRow[]> {
+  async list(
+    runner: Runner,
+    filter: RowFilter,
+    page: ListedPage,
+    aliveMs: number,
+  ): Promise<ListedRow[]> {
+    const payload = page.payload === false ? 'unread' : 'read';
     const { sql, parameters } = this.#where(filter, 4);
-    const rows = await runner.query<Answer>(listSql(this.#tables, sql), [
+    const rows = await runner.query<Answer>(listSql(this.#tables, sql, payload), [
       page.behindId,
       page.limit,
       aliveMs,
       ...parameters,
     ]);
-    return rows.map(reader(listed(this.#tables)));
+    return rows.map(reader(listed(this.#tables, payload)));
   }
 
   /** One delay, live or ended, and all that may hold it. @param aliveMs as for {@link list} */

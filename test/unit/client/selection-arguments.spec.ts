@@ -79,14 +79,18 @@ describe('a filter', () => {
 
 describe('a page', () => {
   it('has a hundred, from the beginning, unless something else is said', () => {
-    expect(pageOf({})).toEqual({ limit: 100, behindId: 0 });
-    expect(pageOf({ limit: 1_000, after: '7' })).toEqual({ limit: 1_000, behindId: 7 });
+    expect(pageOf({})).toEqual({ limit: 100, payload: true, behindId: 0 });
+    expect(pageOf({ limit: 1_000, after: '7', payload: false })).toEqual({
+      limit: 1_000,
+      payload: false,
+      behindId: 7,
+    });
     expect(topGroupsOf({})).toEqual({ by: 'overdue', limit: 100 });
     expect(topGroupsOf({ orderBy: 'oldestOverdueMs', limit: 1 })).toEqual({
       by: 'oldestOverdueMs',
       limit: 1,
     });
-    expect(storyPageOf({}, LIVE)).toEqual({ limit: 100, position: LIVE });
+    expect(storyPageOf({}, LIVE)).toEqual({ limit: 100, payload: true, position: LIVE });
     for (const parse of [pageOf, topGroupsOf, (of: unknown) => storyPageOf(of, LIVE)]) {
       for (const limit of [0, 1_001]) expect(() => parse({ limit })).toThrow('limit: must be');
     }

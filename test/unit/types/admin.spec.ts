@@ -33,6 +33,7 @@ import type {
   NameStats,
   NodeStats,
   PageOptions,
+  StoryPageOptions,
   PauseOptions,
   RescheduleResult,
   ResumeOptions,
@@ -190,7 +191,8 @@ function options() {
   same<HistoryPageOptions['after'], string | undefined>(true);
   type Counted = 'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue' | 'oldestOverdueMs';
   same<GroupOrder, 'total' | Counted>(true);
-  same<Exclude<keyof PageOptions, keyof InTransaction>, 'limit' | 'after'>(true);
+  same<Exclude<keyof PageOptions, keyof InTransaction>, 'limit' | 'after' | 'payload'>(true);
+  same<Exclude<keyof StoryPageOptions, keyof HistoryPageOptions>, 'payload'>(true);
   same<PageOptions['after'], string | undefined>(true);
   same<GroupStatsOptions['limit'], number | undefined>(true);
   same<MatchingOptions<'due'>['signal'], AbortSignal | undefined>(true);

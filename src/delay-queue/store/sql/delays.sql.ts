@@ -184,9 +184,21 @@ export const found = ({ rerun }: Pick<Tables, 'rerun'>) => ({
 /** A live delay; instants in milliseconds since 1970, payload as JSON text. */
 export type FoundRow = RowOf<ReturnType<typeof found>>;
 
+/** Whether a statement reads payloads; a role may lack the right to. */
+export type PayloadRead = 'read' | 'unread';
+
+/** Columns of a delay that {@link listSql} needs, beside its payload. */
+const LISTED =
+  'id, name, key, due_at, wake_at, leased_until, leased_by, attempts, max_attempts, last_error, created_at, repeat, ' +
+  Object.values(EXTRAS_AND_LOGS)
+    .map(({ name }) => name)
+    .join(', ');
+
 /** The same, with what it waits for. */
-export const listed = (tables: Tables) => ({
+export const listed = (tables: Tables, payload: PayloadRead) => ({
   ...found(tables),
+  /** Null: not read. */
+  payload: asText<string | null>(payload === 'read' ? 'd.payload::text' : 'NULL::text', 'payload'),
   /** Null: a dead letter. */
   waits_for: asText<string | null>(waitsFor(tables)),
 });
@@ -204,17 +216,17 @@ WHERE d.name = $1::text AND d.key = $2::text`;
  * Live delays, dead letters included, by id, with what each waits for. Parameters: the id to start
  * behind, limit, alive_ms; then the filter's.
  */
-export const listSql = (tables: Tables, filter: string): string => `
+export const listSql = (tables: Tables, filter: string, payload: PayloadRead = 'read'): string => `
 WITH ${clock(tables)},
 ${liveNames(tables, '$3')},
 page AS MATERIALIZED (
-  SELECT d.* FROM ${tables.delay} d
+  SELECT ${payload === 'read' ? 'd.*' : LISTED} FROM ${tables.delay} d
   WHERE d.id > $1::bigint AND ${filter}
   ORDER BY d.id
   LIMIT $2::int
 ),
 ${fullLimits(tables, 'page')}
-SELECT ${selected(listed(tables))}
+SELECT ${selected(listed(tables, payload))}
 FROM page d, clock
 ORDER BY d.id`;
 

@@ -195,6 +195,16 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
   return [DelayQueue];
 }
 
+/** What the migrations run in a database without the tables; each statement may run again. */
+export function migrationStatements(schema: string): string[] {
+  const tables = tablesOf(schema);
+  return [
+    `CREATE SCHEMA IF NOT EXISTS ${tables.schema}`,
+    ...createStatements(tables),
+    ...createFunctions(tables),
+  ];
+}
+
 /**
  * Runs `work` in one transaction, where every unqualified name is one of Postgres's own: another
  * role may have created a function or an operator in a schema of the path, and this session has the

@@ -331,7 +331,7 @@ const pathOfTriggers = (mend: string): string =>
  * @returns advice, where the role may not read the sequence
  * @throws DelayConfigError with the statement that repairs it
  */
-async function checkIds(runner: Runner, schema: string): Promise<string[]> {
+export async function checkIds(runner: Runner, schema: string): Promise<string[]> {
   const { delay, history, permit, schema: quoted } = tablesOf(schema);
   const [found] = await runner.query<{
     readable: string | null;

@@ -1,0 +1,106 @@
+import { CONNECTION, FILTER, type Option, type OptionName } from './options.js';
+
+/** A command of the command line, as its help describes it. */
+export interface Command {
+  /** Each argument that is not an option: `NAME`, or `[NAME]` if it can be left out. */
+  positional: readonly string[];
+  /** One line, for the list of commands. */
+  about: string;
+  /** Further lines of its own help. */
+  more?: string;
+  options: readonly OptionName[];
+  /** Options that mean something else here. */
+  its?: Partial<Record<OptionName, Option>>;
+}
+
+const ONE = ['[NAME]', '[KEY]'];
+
+const ONE_OR_MANY =
+  'Names one delay by NAME and KEY or by --id, or many by the other options. A change of many\n' +
+  'prints how many match, and asks; without a terminal it needs --yes. Ctrl-C ends it between two\n' +
+  'pages of 1,000; what was changed stays.';
+
+const MATCHING = [...FILTER, 'state', 'id'] as const;
+
+/** In the order of the help. */
+const ALL = {
+  migrate: {
+    positional: [],
+    about: 'Creates the tables, and whatever of them is missing.',
+    more:
+      'It may run again at any time. Run it as the role that is to own the tables. The migration of\n' +
+      'the application, delayQueueMigrations(), does the same and may run as well.',
+    options: ['dry-run', ...CONNECTION],
+  },
+  status: {
+    positional: [],
+    about: 'Counts the delays of each name, with what is late, paused, and served by no node.',
+    options: ['load-every', ...CONNECTION],
+  },
+  list: {
+    positional: [],
+    about: 'Lists live delays, dead letters included, and what each waits for.',
+    options: [...MATCHING, 'limit', 'after', 'payload', 'load-every', ...CONNECTION],
+  },
+  story: {
+    positional: ['[KEY]'],
+    about: 'Tells what happened to a key, or a customer: live delays, then ended ones.',
+    more: 'Takes a KEY, of any name, or options that select delays.',
+    options: [...FILTER, 'limit', 'after', 'payload', 'load-every', ...CONNECTION],
+  },
+  nodes: {
+    positional: [],
+    about: 'Lists the live nodes, the names that each serves, and how many delays it runs.',
+    options: ['load-every', ...CONNECTION],
+  },
+  cancel: {
+    positional: ONE,
+    about: 'Cancels delays, dead letters too; with --abort also what runs.',
+    more: ONE_OR_MANY,
+    options: [...MATCHING, 'abort', 'abort-within', 'yes', ...CONNECTION],
+  },
+  retry: {
+    positional: ONE,
+    about: 'Makes dead letters due now, with all their attempts.',
+    more: ONE_OR_MANY,
+    options: [...MATCHING, 'yes', ...CONNECTION],
+  },
+  'run-now': {
+    positional: ONE,
+    about: 'Makes delays due now that wait for their due time or their next attempt.',
+    more: ONE_OR_MANY,
+    options: [...MATCHING, 'yes', ...CONNECTION],
+  },
+  reschedule: {
+    positional: ONE,
+    about: 'Moves delays to another time: --after, --at or --extend-by.',
+    more: ONE_OR_MANY,
+    options: [...MATCHING, 'after', 'at', 'extend-by', 'yes', ...CONNECTION],
+    its: { after: { value: 'DURATION', about: 'Due this long from now, like 30m or 2d.' } },
+  },
+  pause: {
+    positional: ['NAME'],
+    about: 'Pauses a name, or one group of it, on all nodes; what runs goes on.',
+    options: ['group', 'reason', 'for', 'until', ...CONNECTION],
+  },
+  resume: {
+    positional: ['NAME'],
+    about: 'Ends a pause of a name, or of one group of it.',
+    options: ['group', ...CONNECTION],
+  },
+  doctor: {
+    positional: [],
+    about: 'Looks at server, rights, tables and delays, and says what to do about what it finds.',
+    more: 'Reads the whole table. Exit code 1 if there is a problem.',
+    options: ['load-every', ...CONNECTION],
+  },
+} satisfies Record<string, Command>;
+
+export type CommandName = keyof typeof ALL;
+
+export const COMMANDS: Readonly<Record<CommandName, Command>> = ALL;
+
+export const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name);
+
+/** Of the package: what people type. */
+export const PROGRAM = 'nestjs-delay-queue';

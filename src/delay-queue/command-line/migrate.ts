@@ -1,0 +1,33 @@
+import { delayQueueMigrations, migrationStatements } from '../store/tables/migrations.js';
+import { print } from './output.js';
+import { schemaFrom, withSession } from './session.js';
+import { type Context, EXIT, type ExitCode } from './terminal.js';
+
+/** Creates what is missing. Not by TypeORM's list of migrations, which is the application's. */
+export async function migrate(context: Context): Promise<ExitCode> {
+  const { given } = context;
+  const schema = schemaFrom(given);
+  if (given.has('dry-run')) {
+    const statements = [SAFE_PATH, ...migrationStatements(schema)];
+    print(context, { schema, statements }, () => scriptOf(statements));
+    return EXIT.DONE;
+  }
+  await withSession(context, async ({ dataSource }) => {
+    const runner = dataSource.createQueryRunner();
+    try {
+      for (const Migration of delayQueueMigrations({ schema })) await new Migration().up(runner);
+    } finally {
+      await runner.release();
+    }
+  });
+  print(context, { schema, migrated: true }, () => `The schema ${schema} has all tables.`);
+  return EXIT.DONE;
+}
+
+/** As the migration does: every name without a schema is one of Postgres's own. */
+const SAFE_PATH = 'SET LOCAL search_path = pg_catalog, pg_temp';
+
+const scriptOf = (statements: readonly string[]): string =>
+  ['BEGIN', ...statements.map((statement) => statement.trim()), 'COMMIT']
+    .map((statement) => `${statement};`)
+    .join('\n');

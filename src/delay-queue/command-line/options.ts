@@ -1,0 +1,78 @@
+/** An option of the command line. */
+export interface Option {
+  /** What its value is called in the help; without one it is a flag. */
+  value?: string;
+  short?: string;
+  /** It may be given several times. */
+  isMany?: true;
+  about: string;
+}
+
+/** All options, in the order in which the help lists them. */
+export const OPTIONS = {
+  name: { value: 'NAME', isMany: true, about: 'This name; repeat it for several.' },
+  key: { value: 'KEY', about: 'This key, in any name.' },
+  'key-prefix': { value: 'TEXT', about: 'Keys that begin so.' },
+  group: { value: 'GROUP', about: 'This group.' },
+  'group-prefix': { value: 'TEXT', about: 'Groups that begin so.' },
+  header: { value: 'NAME=TEXT', isMany: true, about: 'This header; repeat it for several.' },
+  'due-from': { value: 'INSTANT', about: 'Due at or after it, like 2026-01-31T09:30:00Z.' },
+  'due-before': { value: 'INSTANT', about: 'Due before it.' },
+  error: { value: 'TEXT', about: 'The last error contains it, ignoring case.' },
+  state: {
+    value: 'STATE',
+    isMany: true,
+    about: 'scheduled, running, retrying or dead; repeat it for several.',
+  },
+  id: { value: 'ID', isMany: true, about: 'The delay with this id; repeat it for several.' },
+  limit: { value: 'NUMBER', about: 'Most lines, 1 to 1,000. Default 100.' },
+  after: { value: 'TEXT', about: 'Where the next page begins, as the last page said.' },
+  payload: { about: 'Also shows payloads. They may be confidential.' },
+  at: { value: 'INSTANT', about: 'Due then, like 2026-01-31T09:30:00Z.' },
+  'extend-by': { value: 'DURATION', about: 'Due this much later than now known, like 1h.' },
+  abort: { about: 'Also cancels what runs: aborts its attempt first.' },
+  'abort-within': { value: 'DURATION', about: 'How long to wait for that. Default 5s.' },
+  reason: { value: 'TEXT', about: 'Shown to those who see the pause.' },
+  for: { value: 'DURATION', about: 'Ends the pause after it, like 2h.' },
+  until: { value: 'INSTANT', about: 'Ends the pause then.' },
+  yes: { short: 'y', about: 'Does not ask. Needed where no terminal can be asked.' },
+  'dry-run': { about: 'Prints the SQL and changes nothing; needs no database.' },
+  'load-every': {
+    value: 'DURATION',
+    about:
+      "The nodes' option loadEvery: silent for three times as long, a node is gone. Default 10s.",
+  },
+  url: {
+    value: 'URL',
+    about: 'The database. Default: DATABASE_URL, then PGHOST, PGUSER and the like.',
+  },
+  schema: { value: 'SCHEMA', about: 'Schema of the tables. Default delay_queue.' },
+  json: { about: 'Prints one JSON document, instants as ISO texts.' },
+  help: { short: 'h', about: 'Prints this help.' },
+  version: { about: 'Prints the version of the package.' },
+} as const satisfies Record<string, Option>;
+
+export type OptionName = keyof typeof OPTIONS;
+
+export const isOption = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name);
+
+/** Those that select delays. */
+export const FILTER = [
+  'name',
+  'key',
+  'key-prefix',
+  'group',
+  'group-prefix',
+  'header',
+  'due-from',
+  'due-before',
+  'error',
+] as const satisfies readonly OptionName[];
+
+/** Those of every command that reads the database. */
+export const CONNECTION = [
+  'url',
+  'schema',
+  'json',
+  'help',
+] as const satisfies readonly OptionName[];

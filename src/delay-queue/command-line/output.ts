@@ -1,0 +1,95 @@
+import { printable } from '../api/error-text.js';
+import type { Context } from './terminal.js';
+
+/** A column of a table for people. */
+export interface Column<Row> {
+  title: string;
+  /** Numbers stand at the right. */
+  of: (row: Row) => string | number | null | undefined;
+  /** Longer texts are cut. */
+  widthMax?: number;
+}
+
+const EMPTY = '-';
+
+/** An aligned table. Every text in it is safe to print. */
+export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
+  const cells = rows.map((row) => columns.map(({ of, widthMax }) => cellOf(of(row), widthMax)));
+  const isNumber = columns.map(({ of }) => rows.every((row) => typeof of(row) !== 'string'));
+  const titles = columns.map(({ title }) => title);
+  const widths = columns.map((_, at) =>
+    Math.max(...[titles, ...cells].map((line) => widthOf(line[at] ?? ''))),
+  );
+  return [titles, ...cells]
+    .map((line) =>
+      line
+        .map((cell, at) => {
+          const pad = ' '.repeat((widths[at] ?? 0) - widthOf(cell));
+          return isNumber[at] ? pad + cell : cell + pad;
+        })
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** In code points: a terminal shows most of them in one column. */
+const widthOf = (text: string): number => Array.from(text).length;
+
+function cellOf(value: string | number | null | undefined, widthMax?: number): string {
+  if (value === null || value === undefined || value === '') return EMPTY;
+  return typeof value === 'number' ? grouped(value) : printable(value, widthMax);
+}
+
+/** `12,345`, whatever the language of the machine. */
+export const grouped = (number: number): string => number.toLocaleString('en-US');
+
+/** `1 delay`, `2 delays`. */
+export const counted = (count: number, thing = 'delay'): string =>
+  `${grouped(count)} ${thing}${count === 1 ? '' : 's'}`;
+
+/** What acts on a terminal and JSON leaves as it is: DEL, C1, marks of direction, invisible ones. */
+const ACTING = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** JSON, for scripts and for people who look at it: it says the same, and acts on no terminal. */
+export const jsonOf = (value: unknown): string =>
+  JSON.stringify(value, null, 2).replaceAll(ACTING, (char) =>
+    Array.from(
+      { length: char.length },
+      (_, at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  );
+
+/** Prints one of both. */
+export function print(
+  { given, terminal }: Pick<Context, 'given' | 'terminal'>,
+  document: unknown,
+  text: () => string,
+): void {
+  terminal.out(given.has('json') ? jsonOf(document) : text());
+}
+
+export const instant = (at: Date | null): string | null => at?.toISOString() ?? null;
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** The two largest units of a duration: `4 min 12 s`, `250 ms`. */
+export function duration(ms: number | null): string | null {
+  if (ms === null) return null;
+  const parts: string[] = [];
+  let left = Math.abs(ms);
+  for (const [unit, size] of UNITS) {
+    const whole = Math.floor(left / size);
+    left -= whole * size;
+    if (whole > 0) parts.push(`${grouped(whole)} ${unit}`);
+    else if (parts.length > 0) break;
+    if (parts.length === 2) break;
+  }
+  const text = parts.length === 0 ? `${Math.round(Math.abs(ms))} ms` : parts.join(' ');
+  return ms < 0 ? `-${text}` : text;
+}

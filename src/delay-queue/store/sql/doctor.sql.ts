@@ -1,0 +1,152 @@
+import { epochMs, type Tables, wakeOf } from '../../database/tables.js';
+import { wrongWith } from '../tables/migrations.js';
+import { clock } from './fragments/clock.js';
+
+/*
+ * What `nestjs-delay-queue doctor` looks at, one statement per look: a role that lacks the right to
+ * one of them gets the others. None writes, and none needs more than to read.
+ */
+
+/** The server, this session and its role. No parameters. */
+export const serverSql = (): string => `
+SELECT pg_catalog.current_setting('server_version') AS version,
+       pg_catalog.current_setting('server_version_num') AS version_num,
+       pg_catalog.current_setting('server_encoding') AS encoding,
+       pg_catalog.current_setting('client_encoding') AS client_encoding,
+       pg_catalog.current_setting('default_transaction_isolation') AS isolation,
+       pg_catalog.current_setting('transaction_read_only') AS read_only,
+       pg_catalog.pg_is_in_recovery()::text AS is_standby,
+       pg_catalog.current_setting('jit') AS jit,
+       pg_catalog.current_setting('autovacuum') AS autovacuum,
+       pg_catalog.current_setting('track_counts') AS track_counts,
+       pg_catalog.current_setting('max_connections') AS max_connections,
+       CURRENT_USER::text AS role,
+       pg_catalog.quote_ident(CURRENT_USER::text) AS quoted_role,
+       pg_catalog.current_database()::text AS database,
+       (SELECT pg_catalog.count(*)::text FROM pg_catalog.pg_stat_activity a
+        WHERE a.backend_type = 'client backend') AS connections,
+       ${epochMs('pg_catalog.clock_timestamp()')}::text AS now_ms`;
+
+/** Settings of this session and where each comes from. Parameter: their names. */
+export const settingsSql = (): string => `
+SELECT s.name, s.setting, s.unit, s.source
+FROM pg_catalog.pg_settings s
+WHERE s.name = ANY ($1::text[])
+ORDER BY s.name`;
+
+/** Rights of this role. Parameters: the schema, the tables, the functions with their arguments. */
+export const rightsSql = (): string => `
+SELECT 'schema' AS kind, n.nspname::text AS name, 'USAGE' AS privilege,
+       pg_catalog.has_schema_privilege(n.oid, 'USAGE')::text AS has
+FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::text
+UNION ALL
+SELECT 'table', t.name, p.privilege,
+       pg_catalog.has_table_privilege(pg_catalog.to_regclass(t.name)::oid, p.privilege)::text
+FROM pg_catalog.unnest($2::text[]) AS t(name),
+     pg_catalog.unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p(privilege)
+WHERE pg_catalog.to_regclass(t.name) IS NOT NULL
+UNION ALL
+SELECT 'function', f.name, 'EXECUTE',
+       pg_catalog.has_function_privilege(pg_catalog.to_regprocedure(f.name)::oid, 'EXECUTE')::text
+FROM pg_catalog.unnest($3::text[]) AS f(name)
+WHERE pg_catalog.to_regprocedure(f.name) IS NOT NULL`;
+
+/**
+ * What the catalogue says of the tables of a schema: columns, indexes, constraints, functions and
+ * the tables themselves. Parameter: the schema. One row each; `flag` says whether a column may not
+ * be NULL, an index or a constraint is valid, a table keeps its rows after a crash.
+ */
+export const catalogueSql = (): string => `
+SELECT 'column' AS kind, c.relname::text AS of, a.attname::text AS name,
+       pg_catalog.format_type(a.atttypid, a.atttypmod) AS is,
+       a.attnotnull::text AS flag, (a.atthasdef OR a.attidentity <> '')::text AS filled
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0::int2 AND NOT a.attisdropped
+WHERE n.nspname = $1::text AND c.relkind = 'r'
+UNION ALL
+SELECT 'index', t.relname::text, c.relname::text, pg_catalog.pg_relation_size(c.oid)::text, i.indisvalid::text, NULL
+FROM pg_catalog.pg_index i
+JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+WHERE n.nspname = $1::text
+UNION ALL
+SELECT 'constraint', t.relname::text, k.conname::text, k.contype::text, k.convalidated::text, NULL
+FROM pg_catalog.pg_constraint k
+JOIN pg_catalog.pg_class t ON t.oid = k.conrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+WHERE n.nspname = $1::text
+UNION ALL
+SELECT 'function', n.nspname::text, p.proname::text, p.prosrc, 'true', NULL
+FROM pg_catalog.pg_proc p
+JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname = $1::text
+UNION ALL
+SELECT 'table', n.nspname::text, c.relname::text, COALESCE(pg_catalog.array_to_string(c.reloptions, ','), ''),
+       (c.relpersistence = 'p')::text, c.relrowsecurity::text
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = $1::text AND c.relkind = 'r'`;
+
+/** Live and dead rows and sizes of each table, as Postgres counts them. Parameter: the schema. */
+export const sizesSql = (): string => `
+SELECT s.relname::text AS name, s.n_live_tup::text AS live, s.n_dead_tup::text AS dead,
+       pg_catalog.pg_relation_size(s.relid)::text AS bytes,
+       pg_catalog.pg_indexes_size(s.relid)::text AS index_bytes,
+       GREATEST(s.last_vacuum, s.last_autovacuum)::text AS vacuumed_at
+FROM pg_catalog.pg_stat_all_tables s
+WHERE s.schemaname = $1::text
+ORDER BY s.relname`;
+
+/** What holds a snapshot, or WAL, for longer than $1 ms, on the whole server. */
+export const snapshotsSql = (): string => `
+SELECT 'session' AS kind, a.pid::text AS name, a.usename::text AS role, a.application_name AS application,
+       a.state AS state, ${epochMs('pg_catalog.clock_timestamp() - a.xact_start')}::text AS held_ms
+FROM pg_catalog.pg_stat_activity a
+WHERE a.backend_xmin IS NOT NULL AND a.pid <> pg_catalog.pg_backend_pid()
+  AND a.backend_type = 'client backend'
+  AND a.xact_start < pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond'
+UNION ALL
+SELECT 'slot', s.slot_name::text, NULL, s.slot_type, CASE WHEN s.active THEN 'active' ELSE 'inactive' END, NULL
+FROM pg_catalog.pg_replication_slots s
+WHERE NOT s.active OR s.xmin IS NOT NULL
+UNION ALL
+SELECT 'prepared transaction', p.gid, p.owner::text, p.database::text, NULL,
+       ${epochMs('pg_catalog.clock_timestamp() - p.prepared')}::text
+FROM pg_catalog.pg_prepared_xacts p
+WHERE p.prepared < pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond'`;
+
+/**
+ * Nodes that left without a word: silent for longer than $1 ms, and not idle. With what they still
+ * hold a lease of, and what is due although they held it.
+ */
+export const silentNodesSql = (tables: Tables): string => `
+WITH ${clock(tables)}
+SELECT n.id, ${epochMs('clock.now - n.seen_at')}::text AS silent_ms, COALESCE(l.held, 0)::text AS held
+FROM clock, ${tables.node} n
+LEFT JOIN (SELECT d.leased_by, pg_catalog.count(*) AS held FROM ${tables.delay} d
+           WHERE d.leased_by IS NOT NULL GROUP BY d.leased_by) l ON l.leased_by = n.id
+WHERE GREATEST(n.seen_at, n.idle_until) < clock.now - $1::float8 * interval '1 millisecond'
+ORDER BY n.seen_at`;
+
+/** Rows that no node can read, by what is wrong with them; also those set aside. No parameters. */
+export const unreadableSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+wrong AS (
+  SELECT d.id, ${wrongWith('d')} AS why FROM ${tables.delay} d
+)
+SELECT w.why, pg_catalog.count(*)::text AS count, pg_catalog.min(w.id)::text AS example
+FROM wrong w
+WHERE w.why IS NOT NULL
+GROUP BY w.why
+ORDER BY w.why`;
+
+/** Leases that have ended and that no node takes over, for longer than $1 ms. */
+export const expiredLeasesSql = (tables: Tables): string => `
+WITH ${clock(tables)}
+SELECT d.leased_by AS node, pg_catalog.count(*)::text AS count, pg_catalog.min(d.id)::text AS example
+FROM clock, ${tables.delay} d
+WHERE d.leased_by IS NOT NULL AND ${wakeOf('d')} < clock.now - $1::float8 * interval '1 millisecond'
+GROUP BY d.leased_by
+ORDER BY d.leased_by`;

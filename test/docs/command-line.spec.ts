@@ -1,0 +1,29 @@
+import { expect, it } from '@jest/globals';
+import { COMMANDS } from '../../src/delay-queue/command-line/commands.js';
+import { generalHelp, helpOf } from '../../src/delay-queue/command-line/help.js';
+import { parse } from '../../src/delay-queue/command-line/parse.js';
+import { codeBlocks, readDocument } from './documents.js';
+
+const PAGE = readDocument('docs/command-line.md');
+
+/** As the page has it. */
+const blockOf = (help: string): string => `\`\`\`text\n${help}\n\`\`\`\n`;
+
+it('docs/command-line.md has the help of all commands, as the program prints it', () => {
+  const written = [
+    blockOf(generalHelp()),
+    ...Object.keys(COMMANDS).map((name) => `### ${name}\n\n${blockOf(helpOf(name))}`),
+  ].join('\n');
+  const [, commands = ''] = PAGE.text.split('## Commands\n\n');
+  expect(commands).toBe(written);
+});
+
+it('every command line of the page is one that the program takes', () => {
+  const lines = codeBlocks(PAGE, 'sh').flatMap(({ code }) => code.trim().split('\n'));
+  expect(lines.length).toBeGreaterThan(4);
+  for (const line of lines) {
+    const [npx, program, ...args] = line.match(/'[^']*'|\S+/g) ?? [];
+    expect([npx, program]).toEqual(['npx', 'nestjs-delay-queue']);
+    expect(() => parse(args.map((arg) => arg.replaceAll("'", '')))).not.toThrow();
+  }
+});
