@@ -103,7 +103,7 @@ it.each<[what: string, target: { name: string; key: string } | string, pages: nu
   const [plan] = await plansOf((runner) =>
     store.explain(runner, typeof target === 'string' ? { id } : target, 30_000).catch(() => {}),
   );
-  const scans = [...plan!.scansOf('delay'), ...plan!.scansOf('history')];
+  const scans = ['delay', 'history', 'quota'].flatMap((table) => plan!.scansOf(table));
   expect(scans.map(({ type }) => type)).not.toContain('Seq Scan');
   expect(Math.max(...scans.map(({ rows }) => rows))).toBeLessThanOrEqual(10_001);
   expect(plan!.buffers).toBeLessThan(most);

@@ -70,6 +70,24 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     patches: [patch(CAUSES, 'Math.min(...nodes.map(', 'Math.max(...nodes.map(')],
     tests: PLANTED,
   },
+  'explains-no-owner': {
+    about:
+      'says that a delay waits for a slot while the node that owns it hangs, because another does not',
+    patches: [patch(CAUSES, 'node === owner', 'node === owner && node.isIdle')],
+    tests: [...PLANTED, 'unit/client/explanations'],
+  },
+  'explains-owner-by-id': {
+    about: 'takes for the owner whom the id picks where the group does',
+    patches: [patch(CAUSES, 'group !== null && isByGroup', "group === '' && isByGroup")],
+    tests: PLANTED,
+  },
+  'explains-idle-owner': {
+    about: 'takes an idle node for an owner',
+    patches: [
+      patch(CAUSES, 'lives && serves && !isIdle', 'lives && serves && (isIdle || !isIdle)'),
+    ],
+    tests: [...PLANTED, 'unit/client/explanations'],
+  },
   'counts-what-runs': {
     about: 'counts attempts that run among the delays that wait before one',
     patches: [

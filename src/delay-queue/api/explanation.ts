@@ -21,8 +21,8 @@ export interface CauseFields<Reason extends string> {
  * What holds a due delay back, the strongest first:
  *
  * - `paused`, `unserved` (no live node has a handler), `throttled` (a limit is full), `nodeStalled`
- *   (its nodes have missed their heartbeats), and without any of these `queued`: it waits for a
- *   slot.
+ *   (its owner, or every node that serves it, has missed its heartbeat), and without any of these
+ *   `queued`: it waits for a slot.
  */
 export type DelayExplanationCause =
   /** Waits for its time, or for the end of a postponement. */
@@ -91,7 +91,7 @@ export type DelayExplanationCause =
       /** Since then, every claim found it full. */
       since: Date;
     })
-  /** All nodes that could run it are late with their heartbeats: they hang, or their server does. */
+  /** Every node that serves it is late with its heartbeat, or the one that owns it: it hangs. */
   | (CauseFields<'nodeStalled'> & {
       /** Of the node that was heard last. */
       silentMs: number;

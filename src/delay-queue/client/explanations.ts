@@ -1,6 +1,7 @@
 import type { EndState } from '../api/delay.js';
 import { printable } from '../api/error-text.js';
 import type { DelayExplanation, DelayExplanationCause } from '../api/explanation.js';
+import { groupNumber, spread } from '../store/rows/attempt-rows.js';
 import type { ExplainedRow } from '../store/sql/explain.sql.js';
 import { SET_ASIDE_TEXT } from '../store/tables/migrations.js';
 import type { Target } from './arguments.js';
@@ -37,6 +38,8 @@ interface Node {
   serves: boolean;
   heardMs: number;
   silentMs: number;
+  /** Has no share while it is. */
+  isIdle: boolean;
 }
 
 interface Place {
@@ -241,7 +244,7 @@ class Explaining {
     return [
       ...holds,
       ...limits.flatMap((limit) => this.#throttled(limit)),
-      ...this.#stalled(({ serves }) => serves),
+      ...this.#stalledOwners(),
     ];
   }
 
@@ -303,8 +306,21 @@ class Explaining {
     return full;
   }
 
+  /** If every node that serves it is late with its heartbeat, or the one that owns it. */
+  #stalledOwners(): CauseOf<'nodeStalled'>[] {
+    const all = this.#stalled(({ serves }) => serves);
+    if (all.length > 0) return all;
+    const { id, group, isByGroup } = this.row;
+    const sharing = this.#nodes
+      .filter(({ lives, serves, isIdle }) => lives && serves && !isIdle)
+      .toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    const number = group !== null && isByGroup ? groupNumber(group) : Number(id);
+    const owner = sharing[spread(number) % sharing.length];
+    return this.#stalled((node) => node === owner, `, which owns ${this.#subject},`);
+  }
+
   /** If all of these nodes that live are late with their heartbeats. */
-  #stalled(those: (node: Node) => boolean): CauseOf<'nodeStalled'>[] {
+  #stalled(those: (node: Node) => boolean, which = ''): CauseOf<'nodeStalled'>[] {
     const alive = this.#nodes.filter((node) => node.lives && those(node));
     const nodes = alive.map(({ name, silentMs }) => ({ name, silentMs }));
     const silentMs = Math.min(...nodes.map((node) => node.silentMs));
@@ -312,7 +328,7 @@ class Explaining {
     const who = nodes.map(({ name }) => printable(name)).join(', ');
     const text =
       nodes.length === 1
-        ? `${who} has sent no heartbeat for ${inWords(silentMs)} and seems to hang`
+        ? `${who}${which} has sent no heartbeat for ${inWords(silentMs)} and seems to hang`
         : `none of ${who} has sent a heartbeat for ${inWords(silentMs)}: they seem to hang`;
     return [{ reason: 'nodeStalled', silentMs, nodes, text }];
   }

@@ -26,14 +26,26 @@ const ROW: ExplainedRow = {
   pauses: null,
   limits: null,
   nodes: JSON.stringify([node('shop-1')]),
+  isByGroup: false,
   lastRun: null,
   place: '{"inName": 12, "inGroup": 0, "atLeast": false, "running": {"shop-1": 5}}',
   ended: null,
 };
 
-function node(name: string, more: { lives?: boolean; serves?: boolean; silentMs?: number } = {}) {
+function node(
+  name: string,
+  more: { lives?: boolean; serves?: boolean; isIdle?: boolean; silentMs?: number } = {},
+) {
   const { silentMs = 0 } = more;
-  return { name, lives: true, serves: true, silentMs, heardMs: NOW - silentMs, ...more };
+  return {
+    name,
+    lives: true,
+    serves: true,
+    isIdle: false,
+    silentMs,
+    heardMs: NOW - silentMs,
+    ...more,
+  };
 }
 
 const TARGET = { name: 'order.close', key: '42' };
@@ -174,6 +186,15 @@ it.each<[text: string, more: Partial<ExplainedRow>, ...also: string[]]>([
       nodes: JSON.stringify([
         node('shop-1', { silentMs: 18_000 }),
         node('shop-2', { silentMs: 29_000 }),
+      ]),
+    },
+  ],
+  [
+    'shop-2, which owns order.close 42, has sent no heartbeat for 18 s and seems to hang',
+    {
+      nodes: JSON.stringify([
+        node('shop-1', { isIdle: true }),
+        node('shop-2', { silentMs: 18_000 }),
       ]),
     },
   ],

@@ -71,6 +71,8 @@ export const explained = (tables: Tables) => {
     pauses: asJson(pauses(tables)),
     limits: asJson(limits(tables)),
     nodes: asJson(NODES),
+    /** Its group picks its owner, as claims under a limit of the groups show. */
+    isByGroup: asFlag(isByGroup(tables)),
     lastRun: asJson(lastRun(tables)),
     place: asJson(PLACE),
     ended: asJson('(SELECT e.line FROM ended e)'),
@@ -102,9 +104,14 @@ const limits = (tables: Tables): string => `(
 /** The nodes that serve its name or hold it, live ones first. */
 const NODES = `(
   SELECT pg_catalog.json_agg(${JSON_OF}('name', n.id, 'lives', n.lives, 'serves', f.name = ANY (n.names),
-           'heardMs', ${dateMs('n.heard_at')}, 'silentMs', n.silent_ms)
+           'heardMs', ${dateMs('n.heard_at')}, 'silentMs', n.silent_ms, 'isIdle', n.is_idle)
          ORDER BY n.lives DESC, n.heard_at DESC, n.id)
   FROM known n WHERE f.name = ANY (n.names) OR n.id = f.leased_by)`;
+
+/** By the order the planner uses the index, however many limits other names have. */
+const isByGroup = ({ quota }: Tables): string => `
+  (f.group_id IS NOT NULL AND (SELECT q.group_id FROM ${quota} q WHERE q.name = f.name AND q.group_id > ''
+                               ORDER BY q.group_id LIMIT 1) IS NOT NULL)`;
 
 /** Which node ran a delay of the name, if no node is known to have served it. */
 const lastRun = ({ history }: Tables): string => `
@@ -166,7 +173,7 @@ page AS MATERIALIZED (
   SELECT ${READ} FROM ${tables.delay} d WHERE ${WHICH[by]}
 ),
 known AS MATERIALIZED (
-  SELECT n.id, n.names, ${saidAt(heard, tables)} AS heard_at,
+  SELECT n.id, n.names, n.idle_until IS NOT NULL AS is_idle, ${saidAt(heard, tables)} AS heard_at,
          GREATEST(${epochMs(`${nodesNow(tables)} - ${heard}`)}, 0) AS silent_ms,
          ${lives('n', nodesNow(tables), '$1::float8')} AS lives
   FROM ${tables.node} n, clock
