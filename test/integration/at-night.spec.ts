@@ -141,7 +141,7 @@ it('a snapshot that is held: the session', async () => {
   const held = (await reasons({ snapshotAfter: '1s' })).find(
     ({ reason }) => reason === 'snapshotHeld',
   );
-  expect(held?.text).toMatch(/^session \d+ .* holds a snapshot for 1 s/);
+  expect(held?.text).toMatch(/^session \d+ .* holds a snapshot for \d+ s/);
 });
 
 it('LISTEN that is lost: so', async () => {

@@ -80,6 +80,7 @@ describe('what ended is told', () => {
         attempts: 1,
         node: NODE_NAME,
         error: null,
+        by: null,
         attemptLog: [],
         moveLog: [],
       },

@@ -243,11 +243,12 @@ describe('what is planted in the database is found', () => {
     const holder = await another();
     await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await holder.query('SELECT FROM delay_queue.delay');
-    expect(await newly({ snapshotMs: 0 })).toEqual([
+    // Sessions of other tests hold snapshots for a moment.
+    expect(await newly({ snapshotMs: 0 })).toContainEqual(
       expect.stringMatching(
         /^notice snapshots: the session \d+ \(.* idle in transaction\) holds a snapshot/,
       ),
-    ]);
+    );
   });
 
   it('a slot that nothing reads', async () => {
