@@ -193,7 +193,7 @@ it.each<[text: string, more: Partial<ExplainedRow>, ...also: string[]]>([
     'shop-2, which owns order.close 42, has sent no heartbeat for 18 s and seems to hang',
     {
       nodes: JSON.stringify([
-        node('shop-1', { isIdle: true }),
+        node('shop-3', { isIdle: true }),
         node('shop-2', { silentMs: 18_000 }),
       ]),
     },

@@ -21,6 +21,7 @@ const INSTANCES: Record<string, string> = {
   DelayAdmin: 'admin',
   DelayEmitter: 'emitter',
   DelayEvents: 'events',
+  DelayHealth: 'health',
   DelayStub: 'stub',
   DelayTesting: 'testing',
   DelayWorker: 'worker',
