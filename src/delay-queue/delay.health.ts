@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { inWords } from './api/error-text.js';
 import { DelayEvents } from './api/events.js';
 import type {
   BacklogFigures,
@@ -17,7 +18,6 @@ import {
   goneOf,
   type HealthLimits,
   isStuck,
-  inWords,
   reasonsOfBacklog,
   reasonsOfNode,
   reasonsOfServer,

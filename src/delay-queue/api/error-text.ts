@@ -226,3 +226,23 @@ export class LogLines {
     this.#logger.error(`${printable(line)}${framesOf(cause)}`);
   }
 }
+
+/** Units of a duration, in seconds. */
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/** A duration for people, in its two largest units: `12 min 4 s`, `250 ms`. */
+export function inWords(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = Math.round(ms / 1_000);
+  const at = UNITS.findIndex(([, size]) => seconds >= size);
+  const [unit, size] = UNITS[at] as (typeof UNITS)[number];
+  const next = UNITS[at + 1];
+  const rest = next === undefined ? 0 : Math.floor((seconds % size) / next[1]);
+  const first = `${Math.floor(seconds / size)} ${unit}`;
+  return next === undefined || rest === 0 ? first : `${first} ${rest} ${next[0]}`;
+}

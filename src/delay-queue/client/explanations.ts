@@ -1,5 +1,5 @@
 import type { EndState } from '../api/delay.js';
-import { printable } from '../api/error-text.js';
+import { inWords, printable } from '../api/error-text.js';
 import type { DelayExplanation, DelayExplanationCause } from '../api/explanation.js';
 import { groupNumber, spread } from '../store/rows/attempt-rows.js';
 import type { ExplainedRow } from '../store/sql/explain.sql.js';
@@ -417,22 +417,3 @@ const shown = (ms: number): string =>
     .toISOString()
     .replace('T', ' ')
     .replace(/\.\d+Z$/, ' UTC');
-
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-  ['s', 1],
-] as const;
-
-/** The two largest units: `12 min 4 s`. */
-export function inWords(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
-  const seconds = Math.round(ms / 1_000);
-  const at = UNITS.findIndex(([, size]) => seconds >= size);
-  const [unit, size] = UNITS[at] as (typeof UNITS)[number];
-  const next = UNITS[at + 1];
-  const rest = next === undefined ? 0 : Math.floor((seconds % size) / next[1]);
-  const first = `${Math.floor(seconds / size)} ${unit}`;
-  return next === undefined || rest === 0 ? first : `${first} ${rest} ${next[0]}`;
-}

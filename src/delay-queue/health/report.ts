@@ -1,4 +1,4 @@
-import { describeError } from '../api/error-text.js';
+import { describeError, inWords } from '../api/error-text.js';
 import type {
   BacklogReason,
   DatabaseReason,
@@ -217,26 +217,4 @@ function bloatOf(relation: RelationRow): DatabaseReason[] {
     });
   }
   return reasons;
-}
-
-const UNITS: readonly [word: string, ms: number][] = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-];
-
-/** The two largest units that are not zero. */
-export function inWords(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  const words: string[] = [];
-  let left = Math.round(ms / 1_000) * 1_000;
-  for (const [word, unitMs] of UNITS) {
-    const count = Math.floor(left / unitMs);
-    if (count === 0) continue;
-    words.push(`${count} ${word}`);
-    left -= count * unitMs;
-    if (words.length === 2) break;
-  }
-  return words.join(' ');
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { explanationOf, inWords } from '../../../src/delay-queue/client/explanations.js';
+import { inWords } from '../../../src/delay-queue/api/error-text.js';
+import { explanationOf } from '../../../src/delay-queue/client/explanations.js';
 import type { ExplainedRow } from '../../../src/delay-queue/store/sql/explain.sql.js';
 
 const NOW = Date.UTC(2026, 10, 26, 8, 13, 4);

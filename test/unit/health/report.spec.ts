@@ -4,7 +4,6 @@ import type { HealthReason } from 'nestjs-delay-queue';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import { Noticed } from '../../../src/delay-queue/health/readings.js';
 import {
-  inWords,
   isStuck,
   type NodeReadings,
   reasonsOfNode,
@@ -158,17 +157,4 @@ it.each([
   const relations = [{ ...table, ...odd }];
   const reasons = reasonsOfServer({ holder: undefined, relations }, limits);
   expect(reasons.map(({ reason }) => reason)).toEqual(expected);
-});
-
-it.each([
-  [0, '0 ms'],
-  [999, '999 ms'],
-  [1_000, '1 s'],
-  [59_999, '1 min'],
-  [61_000, '1 min 1 s'],
-  [3_600_000, '1 h'],
-  [3_601_000, '1 h 1 s'],
-  [90_061_000, '1 d 1 h'],
-])('%i ms are "%s"', (ms, words) => {
-  expect(inWords(ms)).toBe(words);
 });
