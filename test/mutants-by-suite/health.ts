@@ -10,8 +10,16 @@ const integration = ['integration/health'];
 export const HEALTH: Readonly<Record<string, Mutant>> = {
   'asks-for-each-caller': {
     about: 'sends its statements for each probe',
-    patches: [patch(READINGS, 'performance.now() < this.#endsAtMs', 'this.#endsAtMs < 0')],
+    patches: [
+      patch(READINGS, 'this.#isOpen || performance.now() < this.#endsAtMs', 'this.#endsAtMs < 0'),
+    ],
     tests: integration,
+  },
+  'looks-beside-a-look-that-hangs': {
+    about:
+      'takes one connection after the other from the engine while the database does not answer',
+    patches: [patch(READINGS, 'const isKept = this.#isOpen || ', 'const isKept = ')],
+    tests: unit,
   },
   'restarts-for-a-database': {
     about: 'takes a process whose loads fail for one that stands still',

@@ -78,9 +78,11 @@ export interface ServerReadings {
 }
 
 /** A reading that all who ask share, until it is too old. */
-class Kept<Reading> {
+export class Kept<Reading> {
   #reading: Promise<Reading> | undefined;
   #endsAtMs = -Infinity;
+  /** Statements of the last look are unanswered, perhaps for longer than anyone waits. */
+  #isOpen = false;
   #last: { reading: Reading; atMs: number } | undefined;
 
   constructor(
@@ -90,7 +92,8 @@ class Kept<Reading> {
 
   /** Also an error is kept: a database that is gone is not asked by each probe. */
   get now(): Promise<Reading> {
-    if (this.#reading !== undefined && performance.now() < this.#endsAtMs) return this.#reading;
+    const isKept = this.#isOpen || performance.now() < this.#endsAtMs;
+    if (this.#reading !== undefined && isKept) return this.#reading;
     const reading = this.#answered();
     this.#endsAtMs = Infinity;
     const over = (): void => {
@@ -109,7 +112,12 @@ class Kept<Reading> {
   }
 
   async #answered(): Promise<Reading> {
-    const answer = await within(this.read(), ANSWER_WITHIN_MS, { ref: false });
+    // Another look beside one that hangs would take one more connection from the engine.
+    this.#isOpen = true;
+    const reading = this.read().finally(() => {
+      this.#isOpen = false;
+    });
+    const answer = await within(reading, ANSWER_WITHIN_MS, { ref: false });
     if (answer === LATE) throw new Error(`no answer within ${ANSWER_WITHIN_MS / 1_000} s`);
     this.#last = { reading: answer, atMs: performance.now() };
     return answer;

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { HealthReason } from 'nestjs-delay-queue';
+import { signal } from '../../support/delay-node.js';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { Noticed } from '../../../src/delay-queue/health/readings.js';
+import { Kept, Noticed } from '../../../src/delay-queue/health/readings.js';
 import {
   isStuck,
   type NodeReadings,
@@ -157,4 +158,23 @@ it.each([
   const relations = [{ ...table, ...odd }];
   const reasons = reasonsOfServer({ holder: undefined, relations }, limits);
   expect(reasons.map(({ reason }) => reason)).toEqual(expected);
+});
+
+it('a look that hangs is not joined by another one, and its error is told meanwhile', async () => {
+  const answers = [signal<number>(), signal<number>()];
+  let looks = 0;
+  const kept = new Kept(() => {
+    looks += 1;
+    return answers[looks - 1]!.promise;
+  }, 5_000);
+  const first = kept.now.catch((error: Error) => error.message);
+  await jest.advanceTimersByTimeAsync(5_000);
+  expect(await first).toBe('no answer within 5 s');
+  await jest.advanceTimersByTimeAsync(3_600_000);
+  await expect(kept.now).rejects.toThrow('no answer within 5 s');
+  expect(looks).toBe(1);
+  answers[0]!.resolve(1);
+  await jest.advanceTimersByTimeAsync(0);
+  answers[1]!.resolve(2);
+  expect([await kept.now, looks]).toEqual([2, 2]);
 });
