@@ -3,7 +3,7 @@ import { printable } from '../api/error-text.js';
 import type { Counts, DelayFilter, DelayTarget } from '../api/selection.js';
 import { parseRescheduleTo } from '../config/durations.js';
 import type { DelayAdmin } from '../delay.admin.js';
-import { filterFrom, instantFrom } from './filter.js';
+import { byFrom, filterFrom, instantFrom, targetFrom } from './filter.js';
 import { counted, grouped, jsonOf } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { type Session, withSession } from './session.js';
@@ -13,6 +13,7 @@ import { type Context, EXIT, type ExitCode } from './terminal.js';
 type Verdicts = readonly { verdict: string; id?: string }[];
 
 interface Running {
+  by?: string;
   signal: AbortSignal;
   onProgress: (counts: Counts<string>) => void;
 }
@@ -25,7 +26,11 @@ interface Change {
   done: readonly string[];
   /** States that it can change: others are neither counted nor touched. */
   states: readonly LiveState[];
-  each: (admin: DelayAdmin, targets: readonly DelayTarget[]) => Promise<Verdicts>;
+  each: (
+    admin: DelayAdmin,
+    targets: readonly DelayTarget[],
+    by: { by?: string },
+  ) => Promise<Verdicts>;
   matching: (admin: DelayAdmin, filter: DelayFilter, running: Running) => Promise<Counts<string>>;
 }
 
@@ -46,7 +51,8 @@ export const cancel = (context: Context): Promise<ExitCode> => {
     verb: 'cancel',
     done: ['cancelled', 'aborted'],
     states: ALL,
-    each: (admin, targets) => admin.cancel(targets, given.has('abort') ? abort : {}),
+    each: (admin, targets, by) =>
+      admin.cancel(targets, given.has('abort') ? { ...by, ...abort } : by),
     matching: (admin, filter, progress) =>
       given.has('abort')
         ? admin.cancel(filter, { ...progress, ...abort })
@@ -59,7 +65,7 @@ export const retry = (context: Context): Promise<ExitCode> =>
     verb: 'retry',
     done: ['retried'],
     states: ['dead'],
-    each: (admin, targets) => admin.retryDead(targets),
+    each: (admin, targets, by) => admin.retryDead(targets, by),
     matching: (admin, filter, progress) => admin.retryDead(filter, progress),
   });
 
@@ -68,7 +74,7 @@ export const runNow = (context: Context): Promise<ExitCode> =>
     verb: 'run now',
     done: ['due'],
     states: LIVING,
-    each: (admin, targets) => admin.runNow(targets),
+    each: (admin, targets, by) => admin.runNow(targets, by),
     matching: (admin, filter, progress) => admin.runNow(filter, progress),
   });
 
@@ -78,7 +84,7 @@ export const reschedule = (context: Context): Promise<ExitCode> => {
     verb: 'reschedule',
     done: ['rescheduled'],
     states: LIVING,
-    each: (admin, targets) => admin.reschedule(targets, to),
+    each: (admin, targets, by) => admin.reschedule(targets, to, by),
     matching: (admin, filter, progress) => admin.reschedule(filter, to, progress),
   });
 };
@@ -114,11 +120,10 @@ function whichFrom(
   given: Arguments,
   { verb, states }: Change,
 ): { targets: DelayTarget[] } | { filter: DelayFilter } {
-  const [name, key] = given.positional;
   const ids = given.texts('id');
   const filter = filterFrom(given);
   const isByFilter = Object.keys(filter).length > 0;
-  if ([name !== undefined, ids !== undefined, isByFilter].filter(Boolean).length !== 1) {
+  if ([given.positional.length > 0, ids !== undefined, isByFilter].filter(Boolean).length !== 1) {
     throw new WrongUsage(
       `${given.command} needs NAME and KEY, or --id, or options that select delays: one of these`,
     );
@@ -128,12 +133,7 @@ function whichFrom(
     const isAny = filter.state === undefined && states === ALL;
     return { filter: isAny ? filter : { ...filter, state: statesOf(filter, states, verb) } };
   }
-  if (key === undefined) {
-    throw new WrongUsage(
-      `the KEY is missing; all delays of a name are --name ${printable(name ?? '', 100)}`,
-    );
-  }
-  return { targets: [{ name, key } as DelayTarget] };
+  return { targets: [targetFrom(given) as DelayTarget] };
 }
 
 function statesOf(
@@ -156,7 +156,7 @@ async function changeEach(
   { each, done }: Change,
   targets: readonly DelayTarget[],
 ): Promise<ExitCode> {
-  const results = await each(await session.changing(), targets);
+  const results = await each(await session.changing(), targets, byFrom(given));
   const named = results.map((result, index) => ({ ...targets[index], ...result }));
   terminal.out(
     given.has('json')
@@ -215,7 +215,7 @@ interface Outcome {
 
 /** Ctrl-C ends it between two pages: what the pages before it did is told all the same. */
 function changed(
-  { terminal }: Context,
+  { given, terminal }: Context,
   session: Session,
   { matching }: Change,
   { filter, count }: { filter: DelayFilter; count: number },
@@ -229,7 +229,7 @@ function changed(
     };
     try {
       const admin = await session.changing();
-      counts = await matching(admin, filter, { signal, onProgress });
+      counts = await matching(admin, filter, { ...byFrom(given), signal, onProgress });
       return { counts, isInterrupted: false };
     } catch (error) {
       if (signal.aborted && error === signal.reason) return { counts, isInterrupted: true };

@@ -40,7 +40,15 @@ const ALL = {
   list: {
     positional: [],
     about: 'Lists live delays, dead letters included, and what each waits for.',
+    more: 'With --state completed, cancelled, discarded or superseded it lists ended ones, newest first.',
     options: [...MATCHING, 'limit', 'after', 'payload', 'load-every', ...CONNECTION],
+  },
+  explain: {
+    positional: ONE,
+    about: 'Says why a delay has not fired, or what became of it.',
+    more: 'Takes NAME and KEY, or --id.',
+    options: ['id', 'load-every', ...CONNECTION],
+    its: { id: { value: 'ID', about: 'The delay with this id.' } },
   },
   story: {
     positional: ['[KEY]'],
@@ -57,36 +65,36 @@ const ALL = {
     positional: ONE,
     about: 'Cancels delays, dead letters too; with --abort also what runs.',
     more: ONE_OR_MANY,
-    options: [...MATCHING, 'abort', 'abort-within', 'yes', ...CONNECTION],
+    options: [...MATCHING, 'abort', 'abort-within', 'by', 'yes', ...CONNECTION],
   },
   retry: {
     positional: ONE,
     about: 'Makes dead letters due now, with all their attempts.',
     more: ONE_OR_MANY,
-    options: [...MATCHING, 'yes', ...CONNECTION],
+    options: [...MATCHING, 'by', 'yes', ...CONNECTION],
   },
   'run-now': {
     positional: ONE,
     about: 'Makes delays due now that wait for their due time or their next attempt.',
     more: ONE_OR_MANY,
-    options: [...MATCHING, 'yes', ...CONNECTION],
+    options: [...MATCHING, 'by', 'yes', ...CONNECTION],
   },
   reschedule: {
     positional: ONE,
     about: 'Moves delays to another time: --after, --at or --extend-by.',
     more: ONE_OR_MANY,
-    options: [...MATCHING, 'after', 'at', 'extend-by', 'yes', ...CONNECTION],
+    options: [...MATCHING, 'after', 'at', 'extend-by', 'by', 'yes', ...CONNECTION],
     its: { after: { value: 'DURATION', about: 'Due this long from now, like 30m or 2d.' } },
   },
   pause: {
     positional: ['NAME'],
     about: 'Pauses a name, or one group of it, on all nodes; what runs goes on.',
-    options: ['group', 'reason', 'for', 'until', ...CONNECTION],
+    options: ['group', 'reason', 'for', 'until', 'by', ...CONNECTION],
   },
   resume: {
     positional: ['NAME'],
     about: 'Ends a pause of a name, or of one group of it.',
-    options: ['group', ...CONNECTION],
+    options: ['group', 'by', ...CONNECTION],
   },
   doctor: {
     positional: [],

@@ -1,6 +1,7 @@
+import { userInfo } from 'node:os';
 import type { DelayName, LiveState } from '../api/delay.js';
-import type { DelayFilter } from '../api/selection.js';
-import { quoted } from '../api/error-text.js';
+import type { DelayFilter, DelayTarget } from '../api/selection.js';
+import { printable, quoted } from '../api/error-text.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import type { OptionName } from './options.js';
 
@@ -55,6 +56,31 @@ export function instantFrom(given: Arguments, option: OptionName): Date | undefi
   throw new WrongUsage(
     `--${option} must be an instant with its zone, like 2026-01-31T09:30:00Z, not ${quoted(text, 60)}`,
   );
+}
+
+/** Of `DelayTarget`, for a call that takes one or many. @throws WrongUsage */
+export function targetFrom(given: Arguments): DelayTarget | undefined {
+  const [name, key] = given.positional;
+  if (name === undefined) return undefined;
+  if (key !== undefined) return { name, key } as DelayTarget;
+  throw new WrongUsage(
+    `the KEY is missing; all delays of a name are --name ${printable(name, 100)}`,
+  );
+}
+
+/** Who asks for a change: as given, or who runs this. */
+export function byFrom(given: Arguments): { by?: string } {
+  const by = given.text('by') ?? userHere();
+  return by === undefined ? {} : { by };
+}
+
+/** Undefined in a container whose user has no name. */
+function userHere(): string | undefined {
+  try {
+    return userInfo().username || undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A positive number. @throws WrongUsage */

@@ -1,7 +1,7 @@
 import type { DelayName } from '../api/delay.js';
 import { printable } from '../api/error-text.js';
 import type { DelayPause, PauseOptions } from '../api/selection.js';
-import { instantFrom } from './filter.js';
+import { byFrom, instantFrom } from './filter.js';
 import { print } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { withSession } from './session.js';
@@ -10,7 +10,7 @@ import { type Context, EXIT, type ExitCode } from './terminal.js';
 /** Pauses a name, or a group of it. */
 export async function pause(context: Context): Promise<ExitCode> {
   const { given } = context;
-  const options = pauseFrom(given);
+  const options = { ...pauseFrom(given), ...byFrom(given) };
   const made = await withSession(context, async (session) =>
     (await session.changing()).pause(given.positional[0] as DelayName, options),
   );
@@ -43,7 +43,10 @@ export async function resume(context: Context): Promise<ExitCode> {
   const [name] = given.positional as [DelayName];
   const group = given.text('group');
   const ended = await withSession(context, async (session) =>
-    (await session.changing()).resume(name, group === undefined ? {} : { group }),
+    (await session.changing()).resume(name, {
+      ...byFrom(given),
+      ...(group !== undefined && { group }),
+    }),
   );
   print(context, { resumed: ended }, () =>
     ended === null

@@ -1,9 +1,15 @@
 import type { DelayAttempt, DelayMove, DelayRecord, DelayWait, ListedDelay } from '../api/delay.js';
 import { printable } from '../api/error-text.js';
-import type { DelayStats, KeyStory, NameStats, PageOptions } from '../api/selection.js';
+import type {
+  DelayStats,
+  HistoryFilter,
+  KeyStory,
+  NameStats,
+  PageOptions,
+} from '../api/selection.js';
 import { filterFrom, limitFrom } from './filter.js';
 import { type Column, counted, duration, instant, print, table } from './output.js';
-import { WrongUsage } from './parse.js';
+import { type Arguments, WrongUsage } from './parse.js';
 import { type Session, withSession } from './session.js';
 import { type Context, EXIT, type ExitCode } from './terminal.js';
 
@@ -44,6 +50,7 @@ const OF_PAUSES: Column<DelayStats['pauses'][number]>[] = [
   { title: 'group', of: ({ group }) => group },
   { title: 'since', of: ({ pausedAt }) => instant(pausedAt) },
   { title: 'until', of: ({ until }) => instant(until) ?? 'resumed' },
+  { title: 'by', of: ({ by }) => by },
   { title: 'reason', of: ({ reason }) => reason },
 ];
 
@@ -70,6 +77,7 @@ export async function list(context: Context): Promise<ExitCode> {
   if (ids !== undefined && Object.keys(filter).length > 0) {
     throw new WrongUsage('--id selects delays by itself: leave out the other options');
   }
+  if (isEnded(given)) return await listEnded(context);
   const page = pageFrom(context);
   const { limit = 100 } = page;
   const delays = await withSession(context, (session) =>
@@ -81,6 +89,29 @@ export async function list(context: Context): Promise<ExitCode> {
     if (delays.length === 0) return 'No live delay matches.';
     const more = next === null ? '' : `\n\nThere may be more: --after ${next}`;
     return `${table(delays, columnsOf(given.has('payload')))}${more}`;
+  });
+  return EXIT.DONE;
+}
+
+const END_STATES: readonly string[] = ['completed', 'cancelled', 'discarded', 'superseded'];
+
+/** @throws WrongUsage when both live and ended ones are asked for */
+function isEnded(given: Arguments): boolean {
+  const ends = given.texts('state')?.map((state) => END_STATES.includes(state)) ?? [];
+  if (!ends.includes(true)) return false;
+  if (!ends.includes(false) && !given.has('id')) return true;
+  throw new WrongUsage('--state: list shows either live delays or ended ones; story shows both');
+}
+
+/** Of history. */
+async function listEnded(context: Context): Promise<ExitCode> {
+  const { payload: _, ...page } = pageFrom(context);
+  const filter = filterFrom(context.given) as HistoryFilter;
+  const ended = await withSession(context, ({ reading }) => reading.history(filter, page));
+  print(context, ended, () => {
+    if (ended.history.length === 0) return 'No ended delay matches.';
+    const more = ended.next === null ? '' : `\n\nThere is more: --after '${ended.next}'`;
+    return `${table(ended.history, OF_HISTORY)}${more}`;
   });
   return EXIT.DONE;
 }
@@ -208,6 +239,7 @@ const OF_HISTORY: Column<DelayRecord>[] = [
   { title: 'late by', of: ({ latenessMs }) => duration(latenessMs) },
   { title: 'attempts', of: ({ attempts }) => attempts },
   { title: 'node', of: ({ node }) => node },
+  { title: 'by', of: ({ by }) => by },
   { title: 'error', of: ({ error }) => error, widthMax: ERROR_WIDTH_MAX },
 ];
 
@@ -231,9 +263,11 @@ interface Line {
 
 const lineText = ({ at, text }: Line): string => `  ${at.toISOString()}  ${text}`;
 
-const moveLine = ({ call, at, from, to }: DelayMove): Line => ({
+const moveLine = ({ call, at, from, to, by }: DelayMove): Line => ({
   at,
-  text: `${call} moved it from ${from.toISOString()} to ${to.toISOString()}`,
+  text: printable(
+    `${call}${by === null ? '' : ` by ${by}`} moved it from ${from.toISOString()} to ${to.toISOString()}`,
+  ),
 });
 
 const attemptLine = ({

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { userInfo } from 'node:os';
 import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { commandLine, document } from './support/command-line.js';
@@ -136,6 +137,36 @@ describe('many delays', () => {
   });
 });
 
+const movedBy = async (...args: string[]) => {
+  await plant(1);
+  await commandLine(database.url, ['run-now', ...args]);
+  const { out } = await commandLine(database.url, ['story', '1']);
+  const { delays } = await document(database.url, ['story', '1']);
+  await client.query('TRUNCATE delay_queue.delay');
+  return { by: delays[0].moveLog[0].by, out };
+};
+
+describe('who asked for it', () => {
+  it('is kept: who is said, otherwise the user of the machine', async () => {
+    const said = await movedBy('order.close', '1', '--by', 'ticket 7');
+    expect(said.by).toBe('ticket 7');
+    expect(said.out).toContain('runNow by ticket 7 moved it from');
+    expect((await movedBy(...BY_NAME, '--yes', '--by', 'ticket 8')).by).toBe('ticket 8');
+    expect((await movedBy('order.close', '1')).by).toBe(userInfo().username);
+  });
+
+  it('also of a cancel, in history, and of a pause', async () => {
+    await plant(1);
+    await commandLine(database.url, ['cancel', 'order.close', '1', '--by', 'ticket 9']);
+    await commandLine(database.url, ['pause', 'order.close', '--by', 'ticket 10']);
+    const { history } = await document(database.url, ['list', '--state', 'cancelled']);
+    expect(history).toMatchObject([{ key: '1', by: 'ticket 9' }]);
+    const { pauses } = await document(database.url, ['status']);
+    expect(pauses).toMatchObject([{ by: 'ticket 10' }]);
+    expect((await commandLine(database.url, ['status'])).out).toContain('ticket 10');
+  });
+});
+
 it('pause and resume', async () => {
   const paused = ['pause', 'sms.send', '--group', 'g', '--reason', 'down', '--for', '2h'];
   expect((await commandLine(database.url, paused)).out).toMatch(
@@ -169,6 +200,12 @@ it.each([
   [['list', '--limit', '1001'], /--limit: must be/],
   [['list', '--limit', 'x'], /--limit must be a number/],
   [['list', '--after', 'x'], /--after: /],
+  [['list', '--state', 'dead', '--state', 'completed'], /either live delays or ended ones/],
+  [['explain'], /explain needs NAME and KEY, or one --id/],
+  [['explain', 'a'], /the KEY is missing/],
+  [['explain', 'a', 'b', '--id', '1'], /explain needs/],
+  [['explain', '--id', '1', '--id', '2'], /explain needs/],
+  [['pause', 'a', '--by', 'x'.repeat(256)], /--by: /],
   [['story'], /story needs a KEY/],
   [['story', '42', '--name', 'a'], /not both/],
   [['status', '--schema', 'Delay-Queue'], /--schema: /],

@@ -70,7 +70,7 @@ describe('status', () => {
     expect(out).toMatch(/^sms\.send +0 +0 +0 +1 /m);
     expect(out).toContain('1 live node.');
     expect(out).toContain('No live node serves: sms.send.');
-    expect(out).toMatch(/^sms\.send +g +\S+Z +resumed +down$/m);
+    expect(out).toMatch(/^sms\.send +g +\S+Z +resumed +- +down$/m);
     const { names } = await document(database.url, ['status']);
     expect(names).toHaveLength(2);
   });
@@ -156,6 +156,38 @@ it('story tells of live and ended delays, moves and attempts', async () => {
   expect({ delays, history, next }).toEqual({ delays: [], history: [], next: null });
 });
 
+describe('explain', () => {
+  it('says why in one line, and in another what holds it as well', async () => {
+    const id = await plant();
+    const { exitCode, out } = await commandLine(database.url, ['explain', 'order.close', '42']);
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/^notDue: order\.close 42 is due in .*\nalso unserved: .*\n$/);
+    const told = await document(database.url, ['explain', '--id', id]);
+    expect(told).toMatchObject({ reason: 'notDue', id, dueAt: '2099-01-31T09:30:00.000Z' });
+    const absent = await commandLine(database.url, ['explain', 'order.close', '\u001b[2J']);
+    expect(absent.exitCode).toBe(0);
+    expect(absent.out).toMatch(/^absent: /);
+    expect(absent.out).not.toContain('\u001b');
+  });
+});
+
+it('list shows ended delays by the state of their end', async () => {
+  await client.query(
+    `INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, epoch, attempts, state, name, key)
+     SELECT n, now() + n * interval '1 s', now(), now(), 1, 1, 'completed', 'order.close', n::text FROM generate_series(1, 3) n`,
+  );
+  const args = ['list', '--state', 'completed', '--name', 'order.close'];
+  const { out } = await commandLine(database.url, args);
+  expect(out).toMatch(/^ended .*\n\S+ +3 +order\.close +3 /);
+  const first = await document(database.url, [...args, '--limit', '2']);
+  const second = await document(database.url, [...args, '--limit', '2', '--after', first.next]);
+  const keys = [...first.history, ...second.history].map(({ key }) => key);
+  expect({ keys, next: second.next }).toEqual({ keys: ['3', '2', '1'], next: null });
+  expect((await commandLine(database.url, ['list', '--state', 'cancelled'])).out).toBe(
+    'No ended delay matches.\n',
+  );
+});
+
 describe('a role that may only read, as operations.md makes it', () => {
   const role = `delay_queue_test_${randomBytes(5).toString('hex')}`;
   let url: string;
@@ -172,7 +204,7 @@ describe('a role that may only read, as operations.md makes it', () => {
 
   afterAll(() => client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
 
-  it('is enough for status, nodes, list and story, without payloads', async () => {
+  it('is enough to read everything but payloads', async () => {
     await plant();
     for (const args of [
       ['status'],
@@ -180,10 +212,14 @@ describe('a role that may only read, as operations.md makes it', () => {
       ['list'],
       ['story', '42'],
       ['list', '--state', 'dead'],
+      ['explain', 'order.close', '42'],
+      ['doctor'],
     ]) {
       const { exitCode, err } = await commandLine(url, args);
       expect({ args, exitCode, err }).toEqual({ args, exitCode: 0, err: '' });
     }
+    const { out } = await commandLine(url, ['doctor']);
+    expect(out).not.toContain('could not be looked at');
   });
 
   it('is told of the right that it lacks', async () => {
