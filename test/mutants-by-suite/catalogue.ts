@@ -13,6 +13,7 @@ import { DEPLOYS } from './deploys.js';
 import { LIVES } from './lives.js';
 import { CRASHES } from './crashes.js';
 import { FAILOVERS } from './failovers.js';
+import { COMMAND_LINE } from './command-line.js';
 import { EXPLANATIONS } from './explanations.js';
 import { PAST } from './past.js';
 import { STAND_INS } from './stand-ins.js';
@@ -44,6 +45,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...FAILOVERS,
   ...PAST,
   ...EXPLANATIONS,
+  ...COMMAND_LINE,
   ...STAND_INS,
   ...TIME_IN_TESTS,
   ...LIMITS_AND_REFUSALS,

@@ -1,0 +1,140 @@
+import { type Mutant, patch } from './mutant.js';
+
+const CHANGES = 'command-line/changes.ts';
+const DRIFT = 'store/tables/drift.ts';
+const READS = ['integration/command-line/reads'];
+const WRITES = ['integration/command-line/changes'];
+const DOCTOR = ['integration/command-line/doctor'];
+
+/** The command line with one of its rules taken out. */
+export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
+  'changes-without-asking': {
+    about: 'changes many without a terminal to ask and without --yes',
+    patches: [patch(CHANGES, 'if (!terminal.isInteractive) {', 'if (terminal.isInteractive) {')],
+    tests: WRITES,
+  },
+  'changes-after-a-no': {
+    about: 'changes many after the answer is no',
+    patches: [patch(CHANGES, 'if (!(await terminal.ask(', 'if (void (await terminal.ask(')],
+    tests: WRITES,
+  },
+  'counts-what-it-cannot-change': {
+    about: 'counts delays in states that the command does not change',
+    patches: [
+      patch(CHANGES, 'filter.state === undefined && states === ALL', 'filter.state === undefined'),
+    ],
+    tests: WRITES,
+  },
+  'deaf-to-ctrl-c': {
+    about: 'goes on after Ctrl-C',
+    patches: [
+      patch(CHANGES, '...byFrom(given), signal, onProgress', '...byFrom(given), onProgress'),
+    ],
+    tests: WRITES,
+  },
+  'forgets-who-asked': {
+    about: 'does not keep who asked for a change of many',
+    patches: [patch(CHANGES, '...byFrom(given), signal, onProgress', 'signal, onProgress')],
+    tests: WRITES,
+  },
+  'content-with-what-runs': {
+    about: 'ends with 0 although not all was changed',
+    patches: [
+      patch(
+        CHANGES,
+        'return left === 0 ? EXIT.DONE : EXIT.FAILED',
+        'return left < 0 ? EXIT.FAILED : EXIT.DONE',
+      ),
+    ],
+    tests: WRITES,
+  },
+  'shows-payloads': {
+    about: 'shows payloads without being asked to',
+    patches: [
+      patch(
+        'command-line/reads.ts',
+        'if (!isPayloadShown) return delay;',
+        'if (!isPayloadShown) return { ...delay, payload };',
+      ),
+      patch('command-line/reads.ts', "    payload: given.has('payload'),\n", ''),
+    ],
+    tests: READS,
+  },
+  'reads-payloads': {
+    about: 'reads payloads that are not to be shown',
+    patches: [
+      patch(
+        'store/sql/delays.sql.ts',
+        "SELECT ${payload === 'read' ? 'd.*' : LISTED}",
+        'SELECT d.*',
+      ),
+    ],
+    tests: READS,
+  },
+  'prints-as-it-is': {
+    about: 'prints what acts on a terminal as it is',
+    patches: [
+      patch('command-line/output.ts', ': printable(value, widthMax)', ': value.slice(0, widthMax)'),
+    ],
+    tests: ['unit/command-line/output', ...READS],
+  },
+  'tells-the-password': {
+    about: 'prints the passwords that an error has',
+    patches: [
+      patch(
+        'command-line/failures.ts',
+        "text.replaceAll(PASSWORD_OF_URL, '$1:***@').replaceAll(PASSWORD_OF_QUERY, '$1***')",
+        'text',
+      ),
+    ],
+    tests: ['unit/command-line/output'],
+  },
+  'takes-any-zone': {
+    about: 'takes an instant without its zone, in that of the machine',
+    patches: [patch('command-line/filter.ts', 'INSTANT.test(text) ? text : NaN', 'text')],
+    tests: ['unit/command-line/parse'],
+  },
+  'takes-the-next-option': {
+    about: 'takes the option that follows for the value of one that has none',
+    patches: [patch('command-line/parse.ts', "(isNext && token.value.startsWith('-'))", 'false')],
+    tests: ['unit/command-line/parse'],
+  },
+  'blind-to-changed-columns': {
+    about: 'compares no column with that of the migrations',
+    patches: [patch(DRIFT, 'return isNow === shouldBe', 'return isNow !== shouldBe || true')],
+    tests: DOCTOR,
+  },
+  'blind-to-changed-functions': {
+    about: 'compares no function with that of the migrations',
+    patches: [
+      patch(
+        DRIFT,
+        'there === undefined || there.is === body',
+        'there === undefined || there.is !== body || true',
+      ),
+    ],
+    tests: DOCTOR,
+  },
+  'one-look-hides-the-others': {
+    about: 'gives up when the role may not take one look',
+    patches: [
+      patch(
+        'command-line/doctor.ts',
+        '    return await work();\n  } catch (error) {',
+        '    return await work();\n  } catch (error) {\n    if (error) throw error;',
+      ),
+    ],
+    tests: DOCTOR,
+  },
+  'sound-with-a-problem': {
+    about: 'ends with 0 although there is a problem',
+    patches: [
+      patch(
+        'command-line/doctor.ts',
+        "level === 'problem') ? EXIT.FAILED",
+        "level === 'problem') ? EXIT.DONE",
+      ),
+    ],
+    tests: DOCTOR,
+  },
+};
