@@ -15,7 +15,7 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
   },
   'changes-after-a-no': {
     about: 'changes many after the answer is no',
-    patches: [patch(CHANGES, 'if (!(await terminal.ask(', 'if (void (await terminal.ask(')],
+    patches: [patch(CHANGES, "if (answer !== 'yes') {", "if (answer === 'yes' && count < 0) {")],
     tests: WRITES,
   },
   'counts-what-it-cannot-change': {

@@ -186,9 +186,10 @@ async function changeMatching(
       terminal.err('Nothing was changed: there is no terminal to ask. --yes changes them.');
       return EXIT.WRONG_USAGE;
     }
-    if (!(await terminal.ask(`${capital(how.verb)} ${counted(count)}?`))) {
+    const answer = await terminal.ask(`${capital(how.verb)} ${counted(count)}?`);
+    if (answer !== 'yes') {
       terminal.err('Nothing was changed.');
-      return EXIT.FAILED;
+      return answer === 'interrupted' ? EXIT.INTERRUPTED : EXIT.FAILED;
     }
   }
   // What matches from now on was not told to anyone.

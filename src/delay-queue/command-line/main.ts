@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { run } from './run.js';
-import { EXIT, type Terminal } from './terminal.js';
+import { type Answer, EXIT, type Terminal } from './terminal.js';
 
 /** `npx nestjs-delay-queue`: the process, its streams and its signals. */
 const terminal: Terminal = {
@@ -12,13 +12,18 @@ const terminal: Terminal = {
   ask: (question) =>
     new Promise((answered) => {
       const lines = createInterface({ input: process.stdin, output: process.stderr });
-      const answer = (isYes: boolean): void => {
-        answered(isYes);
+      const answer = (given: Answer): void => {
+        answered(given);
         lines.close();
       };
-      lines.on('close', () => answered(false));
-      lines.on('SIGINT', () => answer(false));
-      lines.question(`${question} [y/N] `, (text) => answer(/^y(?:es)?$/i.test(text.trim())));
+      lines.on('close', () => answered('no'));
+      lines.on('SIGINT', () => {
+        process.stderr.write('\n');
+        answer('interrupted');
+      });
+      lines.question(`${question} [y/N] `, (text) =>
+        answer(/^y(?:es)?$/i.test(text.trim()) ? 'yes' : 'no'),
+      );
     }),
   interruptible: async (work) => {
     const interrupted = new AbortController();

@@ -15,7 +15,7 @@ const EMPTY = '-';
 /** An aligned table. Every text in it is safe to print. */
 export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
   const cells = rows.map((row) => columns.map(({ of, widthMax }) => cellOf(of(row), widthMax)));
-  const isNumber = columns.map(({ of }) => rows.every((row) => typeof of(row) !== 'string'));
+  const isNumber = columns.map(({ of }) => isOfNumbers(rows.map(of)));
   const titles = columns.map(({ title }) => title);
   const widths = columns.map((_, at) =>
     Math.max(...[titles, ...cells].map((line) => widthOf(line[at] ?? ''))),
@@ -32,6 +32,10 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
     )
     .join('\n');
 }
+
+const isOfNumbers = (values: readonly unknown[]): boolean =>
+  values.some((value) => typeof value === 'number') &&
+  values.every((value) => typeof value !== 'string');
 
 /** In code points: a terminal shows most of them in one column. */
 const widthOf = (text: string): number => Array.from(text).length;

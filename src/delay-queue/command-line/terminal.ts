@@ -1,5 +1,8 @@
 import type { Arguments } from './parse.js';
 
+/** To a question; `interrupted`: Ctrl-C. */
+export type Answer = 'yes' | 'no' | 'interrupted';
+
 /** Where a command prints, and whom it asks. */
 export interface Terminal {
   /** Results; nothing else, so that a script can read them. */
@@ -8,8 +11,7 @@ export interface Terminal {
   err(text: string): void;
   /** Whether a question can be answered. */
   readonly isInteractive: boolean;
-  /** @returns whether the answer is yes */
-  ask(question: string): Promise<boolean>;
+  ask(question: string): Promise<Answer>;
   /** While `work` runs, Ctrl-C aborts the signal; a second one ends the process. */
   interruptible<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
 }

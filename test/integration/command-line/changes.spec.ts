@@ -85,10 +85,14 @@ describe('one delay', () => {
 describe('many delays', () => {
   it('are counted and asked about first, and left alone after a no', async () => {
     await plant(3);
-    const no = await commandLine(database.url, ['cancel', ...BY_NAME], { answers: [false] });
+    const no = await commandLine(database.url, ['cancel', ...BY_NAME], { answers: ['no'] });
     expect(no).toMatchObject({ exitCode: 1, asked: ['Cancel 3 delays?'], out: '' });
     expect(no.err).toBe('3 delays match.\nNothing was changed.\n');
-    const yes = await commandLine(database.url, ['cancel', ...BY_NAME], { answers: [true] });
+    const cut = await commandLine(database.url, ['cancel', ...BY_NAME], {
+      answers: ['interrupted'],
+    });
+    expect(cut).toMatchObject({ exitCode: 130, out: '', err: no.err });
+    const yes = await commandLine(database.url, ['cancel', ...BY_NAME], { answers: ['yes'] });
     expect(yes).toMatchObject({ exitCode: 0, out: '3 delays: 3 cancelled.\n' });
     expect(await left()).toBe(0);
   });
@@ -107,10 +111,10 @@ describe('many delays', () => {
 
   it('each command counts only what it can change', async () => {
     await plant(2, 'dead');
-    const none = await commandLine(database.url, ['run-now', ...BY_NAME], { answers: [true] });
+    const none = await commandLine(database.url, ['run-now', ...BY_NAME], { answers: ['yes'] });
     expect(none).toMatchObject({ exitCode: 0, asked: [], out: 'No delay was changed.\n' });
     expect(none.err).toBe('0 delays match.\n');
-    const retried = await commandLine(database.url, ['retry', ...BY_NAME], { answers: [true] });
+    const retried = await commandLine(database.url, ['retry', ...BY_NAME], { answers: ['yes'] });
     expect(retried).toMatchObject({ asked: ['Retry 2 delays?'], out: '2 delays: 2 retried.\n' });
     const moved = ['reschedule', ...BY_NAME, '--after', '1h', '--yes'];
     expect((await commandLine(database.url, moved)).out).toBe('2 delays: 2 rescheduled.\n');

@@ -1,3 +1,4 @@
+import type { Answer } from '../../../../src/delay-queue/command-line/terminal.js';
 import { run } from '../../../../src/delay-queue/command-line/run.js';
 
 /** A run of the command line in this process. */
@@ -11,7 +12,7 @@ export interface Ran {
 
 interface Given {
   /** Answers to questions; without any there is no terminal. */
-  answers?: boolean[];
+  answers?: Answer[];
   environment?: Record<string, string>;
   /** Called with each line on the standard error output, and what interrupts as Ctrl-C does. */
   onErr?: (line: string, interrupt: () => void) => void;
@@ -37,7 +38,7 @@ export async function commandLine(
       isInteractive: answers !== undefined,
       ask: async (question) => {
         ran.asked.push(question);
-        return answers?.shift() ?? false;
+        return answers?.shift() ?? 'no';
       },
       interruptible: (work) => work(interrupted.signal),
     },
