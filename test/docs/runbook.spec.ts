@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from '@jest/globals';
+import { ROOT, readDocument } from './documents.js';
+
+/** The reasons that a type of the library has, by the fields that all of them share. */
+const reasonsIn = (file: string, fields: string): string[] => {
+  const source = readFileSync(join(ROOT, 'src/delay-queue/api', file), 'utf8');
+  return [...source.matchAll(new RegExp(`\\b${fields}<'(\\w+)'>`, 'g'))].map(
+    ([, name = '']) => name,
+  );
+};
+
+const rowsOf = (page: string): string[] =>
+  [...readDocument(page).text.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name = '']) => name);
+
+it('the runbook says of each reason of explain what to do, and of no other', () => {
+  const reasons = reasonsIn('explanation.ts', 'CauseFields').filter((name) => name !== 'reason');
+  expect(reasons.length).toBeGreaterThan(10);
+  expect(
+    rowsOf('docs/runbook.md')
+      .filter((name) => name !== 'reason')
+      .toSorted(),
+  ).toEqual([...new Set(reasons)].toSorted());
+});
+
+it('operations says of each reason of DelayHealth what to do', () => {
+  const reasons = reasonsIn('health.ts', 'ReasonFields');
+  expect(reasons.length).toBeGreaterThan(10);
+  expect(rowsOf('docs/operations.md')).toEqual(expect.arrayContaining(reasons));
+});
