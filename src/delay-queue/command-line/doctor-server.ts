@@ -247,7 +247,10 @@ export function clockFinding(databaseMs: number, sentMs: number, answeredMs: num
 const HEARD_WITHIN_MS = 3_000;
 
 /** Listens on one connection and notifies from another, as nodes do. */
-export async function listenFinding(dataSource: DataSource): Promise<Finding> {
+export async function listenFinding(
+  dataSource: Pick<DataSource, 'createQueryRunner' | 'query'>,
+  withinMs: number = HEARD_WITHIN_MS,
+): Promise<Finding> {
   const runner: QueryRunner = dataSource.createQueryRunner();
   const client = (await runner.connect()) as ClientBase;
   const channel = `delay_queue_doctor_${process.pid}_${Date.now()}`;
@@ -257,7 +260,7 @@ export async function listenFinding(dataSource: DataSource): Promise<Finding> {
       client.on('notification', (message) => {
         if (message.channel === channel) resolve(true);
       });
-      timer = setTimeout(() => resolve(false), HEARD_WITHIN_MS);
+      timer = setTimeout(() => resolve(false), withinMs);
     });
     await runner.query(`LISTEN ${channel}`);
     await dataSource.query('SELECT pg_catalog.pg_notify($1::text, $2::text)', [channel, '']);

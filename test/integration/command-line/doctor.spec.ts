@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { listenFinding } from '../../../src/delay-queue/command-line/doctor-server.js';
 import { examine, type Ages } from '../../../src/delay-queue/command-line/doctor.js';
 import type { Finding } from '../../../src/delay-queue/command-line/finding.js';
 import { parse } from '../../../src/delay-queue/command-line/parse.js';
@@ -249,6 +251,26 @@ describe('what is planted in the database is found', () => {
         /^notice snapshots: the session \d+ \(.* idle in transaction\) holds a snapshot/,
       ),
     );
+  });
+
+  it('a connection on which LISTEN hears nothing: notified in another database', async () => {
+    const other = await createTestDatabase();
+    const sources = [database, other].map(({ url }) => new DataSource({ type: 'postgres', url }));
+    const [here, there] = (await Promise.all(sources.map((each) => each.initialize()))) as [
+      DataSource,
+      DataSource,
+    ];
+    try {
+      const apart = {
+        createQueryRunner: () => here.createQueryRunner(),
+        query: there.query.bind(there),
+      };
+      expect(await listenFinding(apart, 50)).toMatchObject({ level: 'notice', check: 'listen' });
+      expect(await listenFinding(here)).toMatchObject({ level: 'ok', check: 'listen' });
+    } finally {
+      await Promise.all(sources.map((each) => each.destroy()));
+      await other.drop();
+    }
   });
 
   it('a slot that nothing reads', async () => {
