@@ -135,7 +135,8 @@ it('a snapshot that is held: the session', async () => {
   await manager.query('SELECT FROM delay_queue.delay');
   await stage.until<{ age: number }>(
     `SELECT extract(epoch FROM now() - xact_start)::float8 AS age FROM pg_stat_activity
-     WHERE backend_xmin IS NOT NULL AND state = 'idle in transaction'`,
+     WHERE datname = current_database() AND backend_xmin IS NOT NULL
+         AND state = 'idle in transaction'`,
     ([row]) => (row?.age ?? 0) > 1,
   );
   const held = (await reasons({ snapshotAfter: '1s' })).find(
