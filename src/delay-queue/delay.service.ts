@@ -16,6 +16,7 @@ import type {
   ScheduleOptions,
   ScheduleResult,
 } from './api/delay.js';
+import { delayChannels } from './api/channels.js';
 import type { DelayTarget } from './api/selection.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
 import { cancellingOf } from './client/cancels.js';
@@ -27,8 +28,9 @@ import {
   targetsOf,
 } from './client/arguments.js';
 import { Producer } from './client/producer.js';
+import { namesOf, TracedCalls } from './client/traced-calls.js';
 import { checkKnownOptions } from './config/known-options.js';
-import { parseScheduleOptions } from './config/schedule-options.js';
+import { checkName, parseScheduleOptions } from './config/schedule-options.js';
 import { parseRescheduleTo } from './config/durations.js';
 
 /**
@@ -50,11 +52,15 @@ import { parseRescheduleTo } from './config/durations.js';
  */
 @Injectable()
 export class DelayService {
+  readonly #calls: TracedCalls;
+
   /** @internal */
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
     private readonly producer: Producer,
-  ) {}
+  ) {
+    this.#calls = new TracedCalls(options.nodeName);
+  }
 
   /**
    * Schedules one delay.
@@ -76,8 +82,14 @@ export class DelayService {
     options: Due & ScheduleOptions & InTransaction,
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
-    const delay = newDelayOf(name, payload, given, this.options.payloads);
-    return await this.producer.schedule(delay, options);
+    const { payloads } = this.options;
+    if (!delayChannels.schedule.hasSubscribers) {
+      return await this.producer.schedule(newDelayOf(name, payload, given, payloads), options);
+    }
+    const of = { ...given, name: checkName(name) };
+    return await this.#calls.schedule(of, () =>
+      this.producer.schedule(newDelayOf(name, payload, given, payloads), options),
+    );
   }
 
   /**
@@ -90,8 +102,13 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<ScheduleResult[]> {
     checkKnownOptions(options, 'options', ['manager']);
-    const delays = newDelaysOf(items, this.options.payloads);
-    return await this.producer.scheduleMany(delays, options);
+    const { payloads } = this.options;
+    if (!delayChannels.schedule.hasSubscribers || items.length === 0) {
+      return await this.producer.scheduleMany(newDelaysOf(items, payloads), options);
+    }
+    return await this.#calls.scheduleMany(namesOf(items), () =>
+      this.producer.scheduleMany(newDelaysOf(items, payloads), options),
+    );
   }
 
   /**
@@ -101,7 +118,10 @@ export class DelayService {
    */
   async cancel(name: DelayName, key: string, options: CancelOptions = {}): Promise<CancelResult> {
     const cancelling = cancellingOf(options);
-    return await this.producer.cancels.one(nameAndKeyOf(name, key), cancelling);
+    const target = nameAndKeyOf(name, key);
+    return await this.#calls.change('cancel', target, () =>
+      this.producer.cancels.one(target, cancelling),
+    );
   }
 
   /**
@@ -134,7 +154,9 @@ export class DelayService {
     const changing = changingOf(options);
     const target = nameAndKeyOf(name, key);
     const move = parseRescheduleTo(to);
-    return await this.producer.reschedule(target, move, changing);
+    return await this.#calls.change('reschedule', target, () =>
+      this.producer.reschedule(target, move, changing),
+    );
   }
 
   /** Moves up to 10,000 delays in one transaction, each as `reschedule` does. */

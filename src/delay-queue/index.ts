@@ -105,6 +105,19 @@ export {
   type DelayEventMap,
   type DelayListener,
 } from './api/events.js';
+export {
+  delayChannels,
+  type AttemptEnd,
+  type DelayAttemptMessage,
+  type DelayChangeMessage,
+  type DelayChannelMap,
+  type DelayChannelName,
+  type DelayClaimMessage,
+  type DelayCompleteMessage,
+  type DelayFetchMessage,
+  type DelayMessage,
+  type DelayScheduleMessage,
+} from './api/channels.js';
 export { OnDelayEvent, type EventMethod } from './handlers/decorators.js';
 export type { DecoratorOf, FitOf, Misfit } from './handlers/decorators.js';
 export { OnDeadDelay, type DeadDelayHandler } from './handlers/decorators.js';

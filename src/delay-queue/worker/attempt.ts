@@ -1,3 +1,4 @@
+import type { AttemptEnd, DelayAttemptMessage } from '../api/channels.js';
 import type { Delay } from '../api/delay.js';
 import { describeError } from '../api/error-text.js';
 import { DelayCodecError } from '../api/errors.js';
@@ -5,7 +6,6 @@ import {
   type AttemptEndEvent,
   type AttemptEvent,
   type DeadEvent,
-  type DelayEvents,
   withCause,
 } from '../api/events.js';
 import { isOf } from '../config/known-options.js';
@@ -72,6 +72,8 @@ export class Attempt {
   durationMs = Number.NaN;
   /** The transaction whose COMMIT was sent: until an answer comes, it may have happened. */
   committingIn: string | undefined;
+  /** What its channel was told, if that has subscribers. */
+  message: DelayAttemptMessage | undefined = undefined;
   /** The outcome is decided: whatever the handler still does has no effect. */
   over = false;
 
@@ -247,18 +249,26 @@ export class OnDead {
     return Math.min(AGAIN_MS_MAX, Math.max(AGAIN_MS_MIN, latenessMs * SHARE_OF_LATENESS));
   }
 
-  /** Emits the event of a call that did not succeed, once that is written. */
-  emitAgain(events: DelayEvents, attempt: Attempt, outcome: Outcome, waitMs: number): void {
-    if (outcome.kind === 'released' || outcome.kind === 'aborted') {
-      events.emit(outcome.kind, attempt.event);
-    } else if (outcome.kind === 'postponed') {
-      events.emit('postponed', { ...endOf(attempt), waitMs });
-    } else if (outcome.kind !== 'unbegun') {
+  /** Reports a call that did not succeed, once that is written. */
+  reportAgain(ends: AttemptReport, attempt: Attempt, outcome: Outcome, waitMs: number): void {
+    const { kind } = outcome;
+    if (kind === 'released' || kind === 'aborted') ends.end(kind, attempt);
+    else if (kind === 'postponed') ends.end(kind, attempt, { waitMs });
+    else if (kind !== 'unbegun') {
       const cause = causeOf(outcome);
       const error = `@OnDeadDelay of ${attempt.handler.location}: ${describeError(cause)}`;
-      events.emit('retrying', withCause({ ...endOf(attempt), error, waitMs }, cause));
+      ends.end('retrying', attempt, { error, cause, waitMs });
     }
   }
+}
+
+/** Takes how an attempt ended. */
+interface AttemptReport {
+  end(
+    outcome: AttemptEnd,
+    attempt: Attempt,
+    more?: { error?: string; cause?: unknown; waitMs?: number },
+  ): void;
 }
 
 function causeOf(outcome: Outcome): unknown {

@@ -1,3 +1,4 @@
+import { type DelayCompleteMessage, delayChannels, traced } from '../api/channels.js';
 import { describeError } from '../api/error-text.js';
 import { isLasting } from '../database/driver-errors.js';
 import type { LookedRow } from '../store/rows/attempt-rows.js';
@@ -136,7 +137,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     const items = batch.map((pending) => pending.item);
     const [{ reduced }] = batch as readonly [Pending<Item>];
     try {
-      ids = await this.#size.run(items.length, () => this.parts.write(items, reduced));
+      ids = await this.#size.run(items.length, () => this.#send(items, reduced));
     } catch (error) {
       if (!isLasting(error)) for (const pending of batch) pending.unsure = true;
       throw error;
@@ -148,6 +149,15 @@ export class Batcher<Item extends { id: number; epoch: number }> {
       else missing.push(pending);
     }
     return missing;
+  }
+
+  #send(items: readonly Item[], reduced: number): Promise<readonly number[]> {
+    const { node, write } = this.parts;
+    const { complete: channel } = delayChannels;
+    if (!channel.hasSubscribers) return write(items, reduced);
+    const message: DelayCompleteMessage = { node, count: items.length };
+    const answered = (ids: readonly number[]): void => void (message.written = ids.length);
+    return traced(channel, message, () => write(items, reduced), answered);
   }
 
   async #lookAfter(missing: readonly Pending<Item>[]): Promise<void> {

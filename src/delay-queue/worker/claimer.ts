@@ -1,3 +1,4 @@
+import { type DelayClaimMessage, delayChannels, traced } from '../api/channels.js';
 import { describeError } from '../api/error-text.js';
 import type { DelayEvents } from '../api/events.js';
 import type { DatabaseClock } from '../database/database-clock.js';
@@ -94,7 +95,25 @@ export class Claimer {
   }
 
   /** A claim that fails does not throw: its entries are tried again later. */
-  async claim(entries: readonly Entry[]): Promise<Claimed | NotAnswered> {
+  claim(entries: readonly Entry[]): Promise<Claimed | NotAnswered> {
+    const { claim: channel } = delayChannels;
+    if (!channel.hasSubscribers) return this.#claim(entries);
+    const message: DelayClaimMessage = { node: this.store.nodeName, count: entries.length };
+    return traced(
+      channel,
+      message,
+      () => this.#claim(entries, message),
+      (answer) => {
+        if ('rows' in answer) message.claimed = answer.rows.size;
+      },
+    );
+  }
+
+  /** @param message gets the error */
+  async #claim(
+    entries: readonly Entry[],
+    message?: DelayClaimMessage,
+  ): Promise<Claimed | NotAnswered> {
     const requests = entries.map((entry) => this.#request(entry));
     const ended = this.sizes.begin(entries);
     const askedAtMs = performance.now();
@@ -105,6 +124,7 @@ export class Claimer {
       if (rules.length === 0) rows = await this.store.claim(requests);
       else ({ rows, left } = await this.#claimLimited(requests, rules));
     } catch (error) {
+      if (message !== undefined) message.error = error;
       return { pauseMs: await this.#failed(entries, error) };
     } finally {
       ended();

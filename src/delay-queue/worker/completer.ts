@@ -1,5 +1,5 @@
 import { describeError } from '../api/error-text.js';
-import { type DelayEvents, withCause } from '../api/events.js';
+import type { DelayEvents } from '../api/events.js';
 import type { Runner } from '../database/runner.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { type Recurring, wakeOfRecurred } from '../store/rows/answers.js';
@@ -11,9 +11,7 @@ import { TaskHealth } from '../tasks/recurring-task.js';
 import {
   ABORTED,
   type Attempt,
-  deadEvent,
   type Ending,
-  endOf,
   extrasOf,
   failedEnding,
   GIVE_BACK,
@@ -23,6 +21,7 @@ import {
   postponedEnding,
   RELEASED,
 } from './attempt.js';
+import { AttemptEnds } from './attempt-reports.js';
 import { Batcher, type BatcherParts, type Written } from './batcher.js';
 import { InFlight, UnansweredCommits } from './claims.js';
 import { DeadLetters } from './dead-letters.js';
@@ -60,6 +59,8 @@ export function recurringOf(
     maxAttempts: null,
   };
 }
+
+const causeOf = ({ error, cause }: OnDead): Pick<OnDead, 'error' | 'cause'> => ({ error, cause });
 
 /** After that, this node may read the delay: it was given a key, for example. */
 const LEFT_TO_OTHERS_MS = 30_000;
@@ -180,13 +181,14 @@ export class Completer {
   readonly #retries: Batcher<Retry>;
   readonly #recurrences: Batcher<Recurring>;
   readonly #commits: UnansweredCommits;
+  readonly #ends: AttemptEnds;
   readonly #unanswered = new Outstanding();
   readonly #batchers;
 
   constructor(
     store: AttemptStore,
     runner: Runner,
-    private readonly events: DelayEvents,
+    events: DelayEvents,
     aliveMs: number,
     private readonly to: CompleterPort,
   ) {
@@ -218,6 +220,7 @@ export class Completer {
     this.#batchers = [this.unread.batcher, this.#completions, this.#retries, this.#recurrences];
     this.deadLetters = new DeadLetters(store, events, to);
     this.#commits = new UnansweredCommits(runner, events);
+    this.#ends = new AttemptEnds(events);
   }
 
   /** Attempts that ended and are not written yet. */
@@ -250,7 +253,7 @@ export class Completer {
   }
 
   #end(attempt: Attempt, outcome: Outcome): void {
-    if (outcome.kind === 'lost') this.events.emit('lost', attempt.event);
+    if (outcome.kind === 'lost') this.#ends.end('lost', attempt);
     else if (outcome.kind === 'completed') this.#complete(attempt);
     else if (attempt.onDead !== null) this.#callAgain(attempt, attempt.onDead, outcome);
     else this.#endUndone(attempt, outcome);
@@ -263,7 +266,7 @@ export class Completer {
       case 'split': {
         const error = describeError(outcome.error);
         return this.#retry(attempt, { ...GIVE_BACK, error, ends: 'split' }, () =>
-          this.events.emit('split', withCause({ ...endOf(attempt), error }, outcome.error)),
+          this.#ends.end('split', attempt, { error, cause: outcome.error }),
         );
       }
       case 'discarded':
@@ -272,14 +275,14 @@ export class Completer {
         return this.#passOn(attempt, outcome.error);
       case 'postponed':
         return this.#retry(attempt, postponedEnding(outcome.waitMs), () =>
-          this.events.emit('postponed', { ...endOf(attempt), waitMs: outcome.waitMs }),
+          this.#ends.end('postponed', attempt, { waitMs: outcome.waitMs }),
         );
       case 'unbegun':
         return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
       case 'released':
-        return this.#retry(attempt, RELEASED, () => this.events.emit('released', attempt.event));
+        return this.#retry(attempt, RELEASED, () => this.#ends.end('released', attempt));
       case 'aborted':
-        return this.#retry(attempt, ABORTED, () => this.events.emit('aborted', attempt.event));
+        return this.#retry(attempt, ABORTED, () => this.#ends.end('aborted', attempt));
     }
   }
 
@@ -340,9 +343,9 @@ export class Completer {
   #completed(attempt: Attempt): void {
     const { onDead, goesOn, movedOn } = attempt;
     this.#free(attempt);
-    if (movedOn) this.events.emit('superseded', endOf(attempt));
-    else if (onDead === null) this.events.emit('completed', endOf(attempt));
-    else this.events.emit('dead', deadEvent(attempt, onDead.error, onDead.cause));
+    if (movedOn) this.#ends.end('superseded', attempt);
+    else if (onDead === null) this.#ends.end('completed', attempt);
+    else this.#ends.end('dead', attempt, causeOf(onDead));
     if (goesOn !== undefined) this.to.waits(goesOn);
   }
 
@@ -351,7 +354,7 @@ export class Completer {
     this.unwritten.delete(attempt);
     this.#free(attempt);
     if (result === 'gone') this.#notWritten(attempt);
-    else if (this.events.isHeard('completed')) this.events.emit('completed', endOf(attempt));
+    else this.#ends.end('completed', attempt);
   };
 
   #fail(attempt: Attempt, cause: unknown): void {
@@ -360,7 +363,7 @@ export class Completer {
     const error = describeError(cause);
     const waitMs = attempt.handler.backoffMs(attempts);
     this.#retry(attempt, failedEnding(error, waitMs), () =>
-      this.events.emit('retrying', withCause({ ...endOf(attempt), error, waitMs }, cause)),
+      this.#ends.end('retrying', attempt, { error, cause, waitMs }),
     );
   }
 
@@ -372,7 +375,7 @@ export class Completer {
       this.#free(attempt);
       if (result === 'gone') return this.#notWritten(attempt);
       const error = describeError(cause);
-      this.events.emit('unreadable', withCause({ ...endOf(attempt), error }, cause));
+      this.#ends.end('unreadable', attempt, { error, cause });
     });
   }
 
@@ -384,12 +387,12 @@ export class Completer {
     }
     const item = recurringOf(attempt, { state: 'discarded', error });
     if (item === undefined) return this.#deadLetter(attempt, error, cause);
-    this.#recurs(attempt, item, () => this.events.emit('dead', deadEvent(attempt, error, cause)));
+    this.#recurs(attempt, item, () => this.#ends.end('dead', attempt, { error, cause }));
   }
 
   #deadLetter(attempt: Attempt, error: string, cause: unknown): void {
     this.#retry(attempt, failedEnding(error, null), () =>
-      this.events.emit('dead', deadEvent(attempt, error, cause)),
+      this.#ends.end('dead', attempt, { error, cause }),
     );
   }
 
@@ -399,6 +402,7 @@ export class Completer {
     this.exhausted.add();
     const end = await this.to.exhausted(attempt, onDead);
     this.unwritten.delete(attempt);
+    if (end !== 'gone') this.#ends.end('exhausted', attempt, causeOf(onDead));
     if (end === 'gone') {
       this.#free(attempt);
       this.#notWritten(attempt);
@@ -413,14 +417,14 @@ export class Completer {
   #callAgain(attempt: Attempt, onDead: OnDead, outcome: Outcome): void {
     const waitMs = onDead.waitMs(attempt, outcome);
     this.#retry(attempt, failedEnding(onDead.error, waitMs), () =>
-      onDead.emitAgain(this.events, attempt, outcome, waitMs),
+      onDead.reportAgain(this.#ends, attempt, outcome, waitMs),
     );
   }
 
   #recur(attempt: Attempt): void {
     const item = recurringOf(attempt, COMPLETED);
     if (item === undefined) return this.#exhaust(attempt, new Error(UNREADABLE));
-    this.#recurs(attempt, item, () => this.events.emit('completed', endOf(attempt)));
+    this.#recurs(attempt, item, () => this.#ends.end('completed', attempt));
   }
 
   #recurs(attempt: Attempt, item: Recurring, onWritten: () => unknown): void {
@@ -463,7 +467,6 @@ export class Completer {
   }
 
   #notWritten(attempt: Attempt): void {
-    if (attempt.movedOn) this.events.emit('superseded', endOf(attempt));
-    else this.events.emit('lost', attempt.event);
+    this.#ends.end(attempt.movedOn ? 'superseded' : 'lost', attempt);
   }
 }

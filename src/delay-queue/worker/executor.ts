@@ -9,6 +9,7 @@ import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/whee
 import { BeginCoolDown } from '../transactions/attempt-session.js';
 import { runAs } from '../transactions/handler-context.js';
 import type { Attempt, Outcome } from './attempt.js';
+import { AttemptStarts } from './attempt-reports.js';
 import {
   argumentsOf,
   argumentsWith,
@@ -269,6 +270,7 @@ export class Executor {
     private readonly names: Pick<NameStates, 'overrun' | 'overrunEnded'>,
     private readonly events: DelayEvents,
     callsMax: number,
+    private readonly starts = new AttemptStarts(events),
   ) {
     this.#deadlines = new Deadlines(wheel, callsMax);
     this.#quiet = new Deadlines(wheel, callsMax);
@@ -320,10 +322,7 @@ export class Executor {
   #invoke(call: Call): Outcome | Promise<Outcome> {
     const nowMs = performance.now();
     for (const attempt of call.attempts) attempt.calledAtMs = nowMs;
-    if (call.onDead === null && this.events.isHeard('started')) {
-      for (const { event } of call.attempts) this.events.emit('started', event);
-    }
-    return invoke(call);
+    return this.starts.begin(call, invoke);
   }
 
   /** Whatever comes first decides the call: its handler, its timeout, or the end of its lease. */

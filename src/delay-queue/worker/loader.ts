@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { delayChannels, traced } from '../api/channels.js';
 import type { DelayEvents } from '../api/events.js';
 import { NameWatch, type Nodes } from '../cluster/nodes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
@@ -45,6 +46,8 @@ export class Loader {
   #loadEveryMs: number;
   readonly #size = new StatementSize(PAGE_MAX);
   #onlyBeats = false;
+  /** Rows of this load. */
+  #found = 0;
   #markMs = 0;
   /** A hint says that a node came or left: the nodes are read before any rows. */
   #asksWhoIsThere = false;
@@ -63,7 +66,7 @@ export class Loader {
   ) {
     this.#loadEveryMs = limits.loadEveryMs;
     this.#nameWatch = new NameWatch(store.nodeName, this.#instance, events);
-    this.#task = new RecurringTask(() => this.#load(), new TaskHealth(events, 'load'));
+    this.#task = new RecurringTask(() => this.#traced(), new TaskHealth(events, 'load'));
   }
 
   /** Registers this node, reads the other nodes, and reads the clock for the first time. */
@@ -111,6 +114,15 @@ export class Loader {
     return { everyMs: this.#loadEveryMs, ...this.#task.last };
   }
 
+  #traced(): Promise<number> {
+    this.#found = 0;
+    const { load: channel } = delayChannels;
+    if (!channel.hasSubscribers) return this.#load();
+    const message = { node: this.store.nodeName, count: 0 };
+    const found = (): void => void (message.count = this.#found);
+    return traced(channel, message, () => this.#load(), found);
+  }
+
   async #load(): Promise<number> {
     this.#isAsleep = false;
     this.idle.end();
@@ -130,6 +142,7 @@ export class Loader {
       nextMarkMs ??= page.nowMs - GRACE_MS;
       // Read with the old shares: reads again, with the new ones.
       if (this.nodes.update(page.nodes, page.pauses)) return 0;
+      this.#found += page.wakes.length;
       pauseEndsInMs = firstEnd(page);
       const room = page.wakes.every((wake) => this.queue.offer(wake, 'confirmed'));
       if (!room || page.cursor === null || page.wakes.length < limit) break;

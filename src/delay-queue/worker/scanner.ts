@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { delayChannels, traced } from '../api/channels.js';
 import type { DelayEvents } from '../api/events.js';
 import type { Nodes } from '../cluster/nodes.js';
 import type { NodeStore } from '../store/node.store.js';
@@ -207,6 +208,8 @@ export class Scanner {
   readonly #task: RecurringTask;
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
+  /** Rows of this scan. */
+  #found = 0;
   /** Number of the scan. All entries with one number come in the order of their wakes. */
   #scanNo = 0;
   /** When the pass began. In a backlog it waits for room, and lasts as long. */
@@ -233,7 +236,7 @@ export class Scanner {
     idle?: Idle,
   ) {
     this.#skipAhead = new SkipAhead(queue);
-    this.#task = new RecurringTask(() => this.#sweep(), new TaskHealth(events, 'scan'), idle);
+    this.#task = new RecurringTask(() => this.#traced(), new TaskHealth(events, 'scan'), idle);
   }
 
   /**
@@ -264,6 +267,15 @@ export class Scanner {
     if (this.#waitsForRoom || this.#hasOverflowed) this.#task.runNow();
   }
 
+  #traced(): Promise<number> {
+    this.#found = 0;
+    const { scan: channel } = delayChannels;
+    if (!channel.hasSubscribers) return this.#sweep();
+    const message = { node: this.store.nodeName, count: 0 };
+    const found = (): void => void (message.count = this.#found);
+    return traced(channel, message, () => this.#sweep(), found);
+  }
+
   async #sweep(): Promise<number> {
     this.#waitsForRoom = false;
     const isAnew = this.#pass === 'none' || (this.#pass === 'help' && this.#hasOverflowed);
@@ -289,6 +301,7 @@ export class Scanner {
       // The shares changed meanwhile, so the pass has begun anew.
       if (shares !== this.nodes.shares) break;
       this.#start.read(page, askedAtMs, performance.now());
+      this.#found += page.wakes.length;
       // The next pass finds again what has no room.
       for (const wake of page.wakes) this.queue.offer(wake, 'confirmed', this.#scanNo);
       this.#next(page);

@@ -18,6 +18,7 @@ import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { AbortWatch, Announcer, HintedRows, HintFollower, reportVacancy } from './hints.js';
 import { handlersShareOf, SlotKeeper } from './admission.js';
 import { Claimer } from './claimer.js';
+import { AttemptStarts } from './attempt-reports.js';
 import { InFlight, LostClaims } from './claims.js';
 import { Completer, type CompleterPort } from './completer.js';
 import { Declarations } from './declarations.js';
@@ -211,12 +212,22 @@ function fetchingOf({ options, events, nodes }: WorkerSetup, parts: Basis & Core
 }
 
 function executingOf(setup: WorkerSetup, parts: Basis & Core): Executing {
-  const { dataSource, connections, registry, wheel, events } = setup;
+  const { options, dataSource, connections, registry, wheel, events } = setup;
   const { store, inFlight, completer, names } = parts;
   const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
   // A call of `@OnDeadDelay` takes no slot; one runs at a time.
   const callsMax = names.inAll + (registry.all().some(({ onDead }) => onDead) ? 1 : 0);
-  const executor = new Executor(wheel, fenced, completer, inFlight, names, events, callsMax);
+  const starts = new AttemptStarts(events, options.nodeName);
+  const executor = new Executor(
+    wheel,
+    fenced,
+    completer,
+    inFlight,
+    names,
+    events,
+    callsMax,
+    starts,
+  );
   const onDeadCalls = new OnDeadCalls(store, registry, executor, completer.exhausted, events);
   return { executor, onDeadCalls };
 }

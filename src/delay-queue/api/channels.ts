@@ -1,0 +1,248 @@
+import { type Channel, tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
+import type { DelayHeaders } from './delay.js';
+
+/*
+ * What happens on the nodes of this process, as tracing channels of `node:diagnostics_channel`. While
+ * a channel has no subscriber, it costs a look at that.
+ */
+
+/** Fields of every message. One object for all events of an operation, from `start` to `asyncEnd`. */
+export interface DelayMessage {
+  /** Name of the node. */
+  node: string;
+  /** Why it failed; set before `error` is published. */
+  error?: unknown;
+}
+
+/** A delay, without its payload. */
+interface OfDelay {
+  name: string;
+  key: string | null;
+  group: string | null;
+  headers: DelayHeaders;
+}
+
+/** One `schedule`, or one `scheduleMany`, which has `count` delays. */
+export interface DelayScheduleMessage extends DelayMessage {
+  /** Null: several names in one `scheduleMany`. */
+  name: string | null;
+  /** Null in `scheduleMany`, as is the group, and the headers are empty. */
+  key: string | null;
+  group: string | null;
+  /** As the caller gave them. */
+  headers: DelayHeaders;
+  count: number;
+  /** From `asyncEnd` on, if it did not fail; in `scheduleMany` only if all are the same. */
+  verdict?: string;
+  /** Of a single delay, from `asyncEnd` on. */
+  id?: string;
+}
+
+/** One `cancel`, or one `reschedule`, of a key. */
+export interface DelayChangeMessage extends DelayMessage {
+  name: string;
+  key: string;
+  /** From `asyncEnd` on, if it did not fail. */
+  verdict?: string;
+  /** From `asyncEnd` on, if a delay was found. */
+  id?: string;
+}
+
+/** How an attempt ended: the event of the same name, or `exhausted`: `@OnDeadDelay` is called. */
+export type AttemptEnd =
+  | 'completed'
+  | 'retrying'
+  | 'split'
+  | 'unreadable'
+  | 'dead'
+  | 'postponed'
+  | 'released'
+  | 'aborted'
+  | 'superseded'
+  | 'lost'
+  | 'exhausted';
+
+/**
+ * One attempt of one delay. `start` comes at the call of its handler, which runs inside of it; `end`
+ * when that has returned, perhaps a promise; `asyncEnd` when the outcome is written.
+ */
+export interface DelayAttemptMessage extends DelayMessage, OfDelay {
+  id: string;
+  attempt: number;
+  maxAttempts: number;
+  latenessMs: number;
+  /** How many delays the handler got in the same call. */
+  batch: number;
+  /** A call of `@OnDeadDelay`, which is no attempt of its delay. */
+  onDead: boolean;
+  /** From `asyncEnd` on. */
+  outcome?: AttemptEnd;
+  /** From `asyncEnd` on: how long the handler ran. */
+  durationMs?: number;
+}
+
+/** One statement that claims rows. */
+export interface DelayClaimMessage extends DelayMessage {
+  /** Rows that it asks for. */
+  count: number;
+  /** Rows that it got, from `asyncEnd` on. */
+  claimed?: number;
+}
+
+/** One load, or one scan: what it has read by its end. */
+export interface DelayFetchMessage extends DelayMessage {
+  count: number;
+}
+
+/** One batch of outcomes. A transactional handler's own transaction writes its outcome. */
+export interface DelayCompleteMessage extends DelayMessage {
+  /** Outcomes in the batch. */
+  count: number;
+  /** Rows that it wrote, from `asyncEnd` on. The others are locked, or have another epoch. */
+  written?: number;
+}
+
+/** What happens on this process's nodes, by channel. */
+export interface DelayChannelMap {
+  schedule: DelayScheduleMessage;
+  cancel: DelayChangeMessage;
+  reschedule: DelayChangeMessage;
+  attempt: DelayAttemptMessage;
+  claim: DelayClaimMessage;
+  load: DelayFetchMessage;
+  scan: DelayFetchMessage;
+  complete: DelayCompleteMessage;
+}
+
+export type DelayChannelName = keyof DelayChannelMap;
+
+type Typed<Name extends DelayChannelName> = TracingChannel<unknown, DelayChannelMap[Name]>;
+
+const STEPS = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
+/** A text: another copy of this package guards the same channels. */
+const GUARDED = Symbol.for('nestjs-delay-queue:guarded');
+
+type Subscriber = (message: unknown, name: string | symbol) => void;
+
+/**
+ * Has errors of subscribers reported as warnings. Node throws them in a tick of their own, as
+ * uncaught exceptions, and ends the process. A subscription that was made before this package was
+ * loaded stays as it is.
+ */
+function guard(channel: Channel): void {
+  if (Object.hasOwn(channel, GUARDED)) return;
+  const guards = new WeakMap<Subscriber, Subscriber>();
+  const own = new WeakSet<Subscriber>();
+  const guardOf = (subscriber: Subscriber): Subscriber => {
+    // Node's first `subscribe` of a channel calls itself.
+    if (typeof subscriber !== 'function' || own.has(subscriber)) return subscriber;
+    let guarded = guards.get(subscriber);
+    if (guarded === undefined) {
+      guarded = guarding(subscriber, channel);
+      guards.set(subscriber, guarded);
+      own.add(guarded);
+    }
+    return guarded;
+  };
+  const methodOf = (name: 'subscribe' | 'unsubscribe') => (subscriber: Subscriber) => {
+    // Read each time: a channel changes its prototype with its first subscriber and its last.
+    const prototype = Object.getPrototypeOf(channel) as Pick<Channel, typeof name>;
+    return Reflect.apply(prototype[name], channel, [guardOf(subscriber)]) as unknown;
+  };
+  for (const name of ['subscribe', 'unsubscribe'] as const) {
+    Object.defineProperty(channel, name, { value: methodOf(name), configurable: true });
+  }
+  Object.defineProperty(channel, GUARDED, { value: true });
+}
+
+function guarding(subscriber: Subscriber, { name }: Channel): Subscriber {
+  let isTold = false;
+  return (message, channel) => {
+    try {
+      subscriber(message, channel);
+    } catch (error) {
+      if (isTold) return;
+      isTold = true;
+      warn(`a subscriber of ${String(name)} throws, and is ignored when it does: ${textOf(error)}`);
+    }
+  };
+}
+
+/** What was thrown may throw when it is read. */
+function textOf(error: unknown): string {
+  try {
+    return String(error);
+  } catch {
+    return 'an unreadable error';
+  }
+}
+
+const warn = (message: string): void =>
+  process.emitWarning(message, { type: 'DelayQueueWarning', code: 'DELAY_SUBSCRIBER_THROWS' });
+
+function channelOf<Name extends DelayChannelName>(name: Name): Typed<Name> {
+  const channel = tracingChannel<unknown, DelayChannelMap[Name]>(`nestjs-delay-queue:${name}`);
+  for (const step of STEPS) guard(channel[step]);
+  return channel;
+}
+
+/**
+ * The channels `tracing:nestjs-delay-queue:<name>:<event>`, typed.
+ *
+ * ```ts
+ * delayChannels.attempt.subscribe({
+ *   start() {}, end() {}, asyncStart() {}, error() {},
+ *   asyncEnd: ({ name, outcome, durationMs }) => histogram.record(name, outcome, durationMs),
+ * });
+ * ```
+ *
+ * A subscriber runs at once, inside the engine: keep it short. What it throws is ignored, and reported
+ * once as a warning of the process.
+ */
+export const delayChannels: { readonly [Name in DelayChannelName]: Typed<Name> } = {
+  schedule: channelOf('schedule'),
+  cancel: channelOf('cancel'),
+  reschedule: channelOf('reschedule'),
+  attempt: channelOf('attempt'),
+  claim: channelOf('claim'),
+  load: channelOf('load'),
+  scan: channelOf('scan'),
+  complete: channelOf('complete'),
+};
+
+/**
+ * Runs an operation inside its channel. Call it only if the channel has subscribers. An operation that
+ * reports its failure without rejecting sets `message.error`.
+ */
+export function traced<Message extends DelayMessage, Result>(
+  channel: TracingChannel<unknown, Message>,
+  message: Message,
+  run: () => Promise<Result>,
+  answered?: (result: Result) => void,
+): Promise<Result> {
+  const toItsEnd = async (): Promise<Result> => {
+    try {
+      const result = await run();
+      answered?.(result);
+      return result;
+    } catch (error) {
+      message.error = error;
+      throw error;
+    } finally {
+      ended(channel, message);
+    }
+  };
+  const result = channel.start.runStores(message, toItsEnd);
+  channel.end.publish(message);
+  return result;
+}
+
+/** Publishes the end of an operation, with its error if it has one. */
+export function ended<Message extends DelayMessage>(
+  channel: TracingChannel<unknown, Message>,
+  message: Message,
+): void {
+  if (message.error !== undefined) channel.error.publish(message);
+  channel.asyncStart.publish(message);
+  channel.asyncEnd.publish(message);
+}

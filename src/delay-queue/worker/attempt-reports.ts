@@ -1,0 +1,91 @@
+import {
+  type AttemptEnd,
+  type DelayAttemptMessage,
+  delayChannels,
+  ended,
+} from '../api/channels.js';
+import { type DelayEvents, withCause } from '../api/events.js';
+import { type Attempt, deadEvent, endOf } from './attempt.js';
+import type { Call } from './call.js';
+
+/** What an event about the end of an attempt has beside the fields of all. */
+interface Ended {
+  error?: string;
+  /** What the handler threw. */
+  cause?: unknown;
+  waitMs?: number;
+}
+
+const NO_MORE: Ended = {};
+
+/** Where attempts begin: the event `started` and the channel `attempt`. */
+export class AttemptStarts {
+  constructor(
+    private readonly events: DelayEvents,
+    private readonly node = '',
+  ) {}
+
+  /** Calls the handler of a call, through `invoke`. */
+  begin<Result>(call: Call, invoke: (call: Call) => Result): Result {
+    if (call.onDead === null && this.events.isHeard('started')) {
+      for (const { event } of call.attempts) this.events.emit('started', event);
+    }
+    if (!delayChannels.attempt.hasSubscribers) return invoke(call);
+    return this.#traced(call, invoke);
+  }
+
+  #traced<Result>(call: Call, invoke: (call: Call) => Result): Result {
+    const { start, end } = delayChannels.attempt;
+    const messages = call.attempts.map(
+      (attempt) => (attempt.message = this.#messageOf(call, attempt)),
+    );
+    const [first, ...others] = messages as [DelayAttemptMessage, ...DelayAttemptMessage[]];
+    for (const message of others) start.publish(message);
+    const result = start.runStores(first, () => invoke(call));
+    for (const message of messages) end.publish(message);
+    return result;
+  }
+
+  #messageOf(call: Call, attempt: Attempt): DelayAttemptMessage {
+    const { node } = this;
+    return { ...attempt.event, node, batch: call.attempts.length, onDead: call.onDead !== null };
+  }
+}
+
+/** Where attempts end, once that is written: the event of that name, and the channel `attempt`. */
+export class AttemptEnds {
+  constructor(private readonly events: DelayEvents) {}
+
+  end(outcome: AttemptEnd, attempt: Attempt, more: Ended = NO_MORE): void {
+    if (outcome !== 'exhausted' && this.events.isHeard(outcome)) {
+      this.events.emit(outcome, eventOf(outcome, attempt, more) as never);
+    }
+    if (attempt.message !== undefined) publish(attempt.message, outcome, attempt, more);
+  }
+}
+
+function eventOf(
+  outcome: Exclude<AttemptEnd, 'exhausted'>,
+  attempt: Attempt,
+  { error, cause, waitMs }: Ended,
+): object {
+  if (outcome === 'lost' || outcome === 'released' || outcome === 'aborted') return attempt.event;
+  if (outcome === 'dead') return deadEvent(attempt, error ?? '', cause);
+  const event = { ...endOf(attempt), ...(waitMs !== undefined && { waitMs }) };
+  return error === undefined ? event : withCause({ ...event, error }, cause);
+}
+
+/** Once: what is reported again later belongs to another attempt. */
+function publish(
+  message: DelayAttemptMessage,
+  outcome: AttemptEnd,
+  attempt: Attempt,
+  { error, cause }: Ended,
+): void {
+  attempt.message = undefined;
+  message.outcome = outcome;
+  message.durationMs = attempt.durationMs;
+  // A row tells only the text of an error that another process has seen.
+  if (error !== undefined) message.error = cause ?? new Error(error);
+  ended(delayChannels.attempt, message);
+}

@@ -1,0 +1,142 @@
+import { spawnSync } from 'node:child_process';
+import { afterEach, expect, it } from '@jest/globals';
+import diagnostics from 'node:diagnostics_channel';
+import { type DelayChannelName, delayChannels, type DelayMessage } from 'nestjs-delay-queue';
+import { plainHandler, signal } from '../support/delay-node.js';
+import { OneNode } from '../support/one-node.js';
+
+const node = new OneNode({
+  options: { nodeName: 'traced' },
+  providers: [
+    plainHandler('test.runs', () => {}),
+    plainHandler('test.fails', () => Promise.reject(new Error('no')), { backoff: () => 0 }),
+  ],
+});
+
+const CARRIED = { group: 'g', headers: { traceparent: '00-4b-01' } };
+const offs: (() => void)[] = [];
+
+const fails = (): never => {
+  throw new Error('of telemetry');
+};
+
+afterEach(() => {
+  for (const off of offs.splice(0)) off();
+});
+
+/** By plain names, as an agent subscribes that does not know the package. */
+function on(channel: DelayChannelName, step: string, heard: (message: unknown) => void): void {
+  const name = `tracing:nestjs-delay-queue:${channel}:${step}`;
+  diagnostics.subscribe(name, heard);
+  offs.push(() => diagnostics.unsubscribe(name, heard));
+}
+
+const next = (channel: DelayChannelName, step = 'asyncEnd'): Promise<unknown> =>
+  new Promise((resolve) => on(channel, step, resolve));
+
+it('an attempt has one message from its call to its written outcome, without the payload', async () => {
+  const started = next('attempt', 'start');
+  const over = next('attempt');
+  const wrote = next('complete');
+  const claimed = next('claim');
+  const scheduled = next('schedule');
+  const secret = { secret: 'payload' };
+  await node.delays.schedule('test.runs', secret, { after: 0, key: 'k', ...CARRIED });
+  expect(await scheduled).toMatchObject({ name: 'test.runs', key: 'k', ...CARRIED, count: 1 });
+  expect(await scheduled).toMatchObject({ node: 'traced', verdict: 'scheduled' });
+  expect(await claimed).toMatchObject({ node: 'traced', count: 1, claimed: 1 });
+  expect(await wrote).toMatchObject({ node: 'traced', count: 1, written: 1 });
+  const message = await over;
+  expect(message).toBe(await started);
+  expect(message).toMatchObject({ node: 'traced', name: 'test.runs', key: 'k', ...CARRIED });
+  expect(message).toMatchObject({ attempt: 1, maxAttempts: 10, batch: 1, outcome: 'completed' });
+  expect(JSON.stringify([message, await scheduled, await claimed])).not.toContain('secret');
+});
+
+it('a failure is on the error channel, and the outcome tells whether it is the last', async () => {
+  const outcomes: unknown[] = [];
+  const errors: unknown[] = [];
+  const dead = signal();
+  on('attempt', 'error', (message) => errors.push((message as DelayMessage).error));
+  on('attempt', 'asyncEnd', (message) => {
+    outcomes.push((message as { outcome: string }).outcome);
+    if (outcomes.length === 2) dead.resolve();
+  });
+  await node.delays.schedule('test.fails', {}, { after: 0, maxAttempts: 2 });
+  await dead.promise;
+  expect(outcomes).toEqual(['retrying', 'dead']);
+  expect(errors).toEqual([expect.objectContaining({ message: 'no' }), expect.anything()]);
+});
+
+it.each(['cancel', 'reschedule'] as const)('%s tells its verdict', async (verb) => {
+  const told = next(verb);
+  await node.delays.schedule('test.later', {}, { after: '1h', key: 'k' });
+  if (verb === 'cancel') await node.delays.cancel('test.later', 'k');
+  else await node.delays.reschedule('test.later', 'k', { after: '2h' });
+  const verdict = verb === 'cancel' ? 'cancelled' : 'rescheduled';
+  expect(await told).toMatchObject({ node: 'traced', name: 'test.later', key: 'k', verdict });
+});
+
+it('scheduleMany is one operation, and one that is refused has an error', async () => {
+  const told = next('schedule');
+  const items = ['a', 'b'].map((key) => ({ name: 'test.later', payload: {}, after: '1h', key }));
+  await node.delays.scheduleMany(items as never);
+  expect(await told).toMatchObject({
+    name: 'test.later',
+    key: null,
+    count: 2,
+    verdict: 'scheduled',
+  });
+  const refused = next('schedule', 'error');
+  await expect(node.delays.scheduleMany([...items, ...items] as never)).rejects.toThrow('twice');
+  expect(await refused).toMatchObject({ count: 4, error: expect.any(Error) });
+});
+
+it('a node that starts loads and scans', async () => {
+  const [loaded, scanned] = [next('load'), next('scan')];
+  const other = await node.start({
+    options: { nodeName: 'other' },
+    providers: [plainHandler('test.other', () => {})],
+  });
+  expect(await loaded).toMatchObject({ count: expect.any(Number) });
+  expect(await scanned).toMatchObject({ count: expect.any(Number) });
+  await other.stop();
+});
+
+it('a subscriber that throws changes nothing', async () => {
+  for (const step of ['start', 'end', 'asyncStart', 'asyncEnd'])
+    for (const channel of ['schedule', 'attempt', 'claim', 'complete'] as const)
+      on(channel, step, fails);
+  for (let times = 0; times < 2; times += 1) {
+    const completed = node.next('completed');
+    await node.delays.schedule('test.runs', {}, { after: 0 });
+    await completed;
+  }
+  expect(delayChannels.attempt.hasSubscribers).toBe(true);
+});
+
+/** In a process of its own, which an uncaught exception would end. */
+const throwingIn = (channel: string): { status: number | null; stderr: string; stdout: string } =>
+  spawnSync(
+    process.execPath,
+    [
+      '--import',
+      './tools/swc-loader.mjs',
+      '--input-type=module',
+      '-e',
+      `import d from 'node:diagnostics_channel';
+       const name = ${JSON.stringify(channel)};
+       await import('nestjs-delay-queue');
+       d.subscribe(name, () => { throw new Error('of telemetry') });
+       for (let times = 0; times < 2; times += 1) d.channel(name).publish({});
+       setImmediate(() => console.log('alive'));`,
+    ],
+    { encoding: 'utf8' },
+  );
+
+it('a subscriber that throws is warned of once; on a channel of another name it ends the process', () => {
+  const { status, stdout, stderr } = throwingIn('tracing:nestjs-delay-queue:attempt:start');
+  expect([status, stdout]).toEqual([0, 'alive\n']);
+  expect(stderr.split('of telemetry')).toHaveLength(2);
+  expect(throwingIn('tracing:another:attempt:start').status).not.toBe(0);
+});

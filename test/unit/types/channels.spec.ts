@@ -1,0 +1,38 @@
+import { expect, it } from '@jest/globals';
+import {
+  type AttemptEnd,
+  type DelayAttemptMessage,
+  type DelayChangeMessage,
+  type DelayChannelMap,
+  type DelayChannelName,
+  delayChannels,
+  type DelayClaimMessage,
+  type DelayCompleteMessage,
+  type DelayFetchMessage,
+  type DelayMessage,
+  type DelayScheduleMessage,
+} from 'nestjs-delay-queue';
+import { fits, same } from '../../support/same-type.js';
+
+function told(): void {
+  const { attempt } = delayChannels;
+  attempt.asyncEnd.subscribe((message) => void message);
+  fits<boolean>(attempt.hasSubscribers);
+  // @ts-expect-error -- no such channel
+  fits(delayChannels.sweep);
+  type Names = 'schedule' | 'cancel' | 'reschedule' | 'attempt' | 'claim' | 'load' | 'scan';
+  same<DelayChannelName, Names | 'complete'>(true);
+  same<DelayChannelMap['attempt'], DelayAttemptMessage>(true);
+  same<DelayChannelMap['schedule'], DelayScheduleMessage>(true);
+  same<DelayChannelMap['cancel'], DelayChangeMessage>(true);
+  same<DelayChannelMap['claim'], DelayClaimMessage>(true);
+  same<DelayChannelMap['load'], DelayFetchMessage>(true);
+  same<DelayChannelMap['complete'], DelayCompleteMessage>(true);
+  same<keyof DelayMessage, 'node' | 'error'>(true);
+  same<DelayAttemptMessage['outcome'], AttemptEnd | undefined>(true);
+  same<'payload' extends keyof DelayAttemptMessage ? true : false, false>(true);
+}
+
+it('the channels are typed, and no message has a payload', () => {
+  expect(told).toBeInstanceOf(Function);
+});
