@@ -103,10 +103,11 @@ export class DelayService {
   ): Promise<ScheduleResult[]> {
     checkKnownOptions(options, 'options', ['manager']);
     const { payloads } = this.options;
-    if (!delayChannels.schedule.hasSubscribers || items.length === 0) {
+    const names = delayChannels.schedule.hasSubscribers ? namesOf(items) : [];
+    if (names.length === 0) {
       return await this.producer.scheduleMany(newDelaysOf(items, payloads), options);
     }
-    return await this.#calls.scheduleMany(namesOf(items), () =>
+    return await this.#calls.scheduleMany(names, () =>
       this.producer.scheduleMany(newDelaysOf(items, payloads), options),
     );
   }
@@ -119,6 +120,9 @@ export class DelayService {
   async cancel(name: DelayName, key: string, options: CancelOptions = {}): Promise<CancelResult> {
     const cancelling = cancellingOf(options);
     const target = nameAndKeyOf(name, key);
+    if (!delayChannels.cancel.hasSubscribers) {
+      return await this.producer.cancels.one(target, cancelling);
+    }
     return await this.#calls.change('cancel', target, () =>
       this.producer.cancels.one(target, cancelling),
     );
@@ -154,6 +158,9 @@ export class DelayService {
     const changing = changingOf(options);
     const target = nameAndKeyOf(name, key);
     const move = parseRescheduleTo(to);
+    if (!delayChannels.reschedule.hasSubscribers) {
+      return await this.producer.reschedule(target, move, changing);
+    }
     return await this.#calls.change('reschedule', target, () =>
       this.producer.reschedule(target, move, changing),
     );

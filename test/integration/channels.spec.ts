@@ -140,3 +140,13 @@ it('a subscriber that throws is warned of once; on a channel of another name it 
   expect(stderr.split('of telemetry')).toHaveLength(2);
   expect(throwingIn('tracing:another:attempt:start').status).not.toBe(0);
 });
+
+it.each([undefined, null, {}, [null], [{ name: 5 }]])(
+  'a list that is none, %j, is refused as it is without a subscriber',
+  async (items) => {
+    on('schedule', 'start', () => {});
+    await expect(node.delays.scheduleMany(items as never)).rejects.toMatchObject({
+      code: 'DELAY_INVALID',
+    });
+  },
+);

@@ -116,8 +116,6 @@ export interface DelayChannelMap {
 
 export type DelayChannelName = keyof DelayChannelMap;
 
-type Typed<Name extends DelayChannelName> = TracingChannel<unknown, DelayChannelMap[Name]>;
-
 const STEPS = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
 /** A text: another copy of this package guards the same channels. */
 const GUARDED = Symbol.for('nestjs-delay-queue:guarded');
@@ -180,7 +178,9 @@ function textOf(error: unknown): string {
 const warn = (message: string): void =>
   process.emitWarning(message, { type: 'DelayQueueWarning', code: 'DELAY_SUBSCRIBER_THROWS' });
 
-function channelOf<Name extends DelayChannelName>(name: Name): Typed<Name> {
+function channelOf<Name extends DelayChannelName>(
+  name: Name,
+): TracingChannel<unknown, DelayChannelMap[Name]> {
   const channel = tracingChannel<unknown, DelayChannelMap[Name]>(`nestjs-delay-queue:${name}`);
   for (const step of STEPS) guard(channel[step]);
   return channel;
@@ -199,7 +199,9 @@ function channelOf<Name extends DelayChannelName>(name: Name): Typed<Name> {
  * A subscriber runs at once, inside the engine: keep it short. What it throws is ignored, and reported
  * once as a warning of the process.
  */
-export const delayChannels: { readonly [Name in DelayChannelName]: Typed<Name> } = {
+export const delayChannels: {
+  readonly [Name in DelayChannelName]: TracingChannel<unknown, DelayChannelMap[Name]>;
+} = {
   schedule: channelOf('schedule'),
   cancel: channelOf('cancel'),
   reschedule: channelOf('reschedule'),
