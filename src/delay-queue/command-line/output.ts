@@ -1,4 +1,4 @@
-import { printable } from '../api/error-text.js';
+import { inWords, printable } from '../api/error-text.js';
 import type { Context } from './terminal.js';
 
 /** A column of a table for people. */
@@ -75,25 +75,8 @@ export function print(
 
 export const instant = (at: Date | null): string | null => at?.toISOString() ?? null;
 
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-] as const;
-
-/** The two largest units of a duration: `4 min 12 s`, `250 ms`. */
+/** `4 min 12 s`, `-250 ms`. */
 export function duration(ms: number | null): string | null {
   if (ms === null) return null;
-  const parts: string[] = [];
-  let left = Math.abs(ms);
-  for (const [unit, size] of UNITS) {
-    const whole = Math.floor(left / size);
-    left -= whole * size;
-    if (whole > 0) parts.push(`${grouped(whole)} ${unit}`);
-    else if (parts.length > 0) break;
-    if (parts.length === 2) break;
-  }
-  const text = parts.length === 0 ? `${Math.round(Math.abs(ms))} ms` : parts.join(' ');
-  return ms < 0 ? `-${text}` : text;
+  return `${ms < 0 ? '-' : ''}${inWords(Math.abs(ms))}`;
 }

@@ -2,12 +2,13 @@ import type { DelayAttempt, DelayMove, DelayRecord, DelayWait, ListedDelay } fro
 import { printable } from '../api/error-text.js';
 import type {
   DelayStats,
+  DelayTarget,
   HistoryFilter,
   KeyStory,
   NameStats,
   PageOptions,
 } from '../api/selection.js';
-import { filterFrom, limitFrom } from './filter.js';
+import { filterFrom, limitFrom, targetFrom } from './filter.js';
 import { type Column, counted, duration, instant, print, table } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { type Session, withSession } from './session.js';
@@ -286,3 +287,27 @@ const attemptLine = ({
     200,
   ),
 });
+
+/** Why a delay has not fired. */
+export async function explain(context: Context): Promise<ExitCode> {
+  const which = explainedFrom(context.given);
+  const told = await withSession(context, ({ reading }) => reading.explain(which));
+  print(context, told, () =>
+    [
+      `${told.reason}: ${printable(told.text)}`,
+      ...told.also.map(({ reason, text }) => `also ${reason}: ${printable(text)}`),
+    ].join('\n'),
+  );
+  return EXIT.DONE;
+}
+
+/** @throws WrongUsage */
+function explainedFrom(given: Arguments): DelayTarget {
+  const ids = given.texts('id') ?? [];
+  const target = targetFrom(given);
+  const [id] = ids;
+  if (ids.length + (target === undefined ? 0 : 1) !== 1) {
+    throw new WrongUsage('explain needs NAME and KEY, or one --id');
+  }
+  return target ?? { id: id as string };
+}

@@ -9,7 +9,7 @@ const LOADED: Readonly<Record<CommandName, () => Promise<Run>>> = {
   migrate: async () => (await import('./migrate.js')).migrate,
   status: async () => (await import('./reads.js')).status,
   list: async () => (await import('./reads.js')).list,
-  explain: async () => (await import('./explain.js')).explain,
+  explain: async () => (await import('./reads.js')).explain,
   story: async () => (await import('./reads.js')).story,
   nodes: async () => (await import('./reads.js')).nodes,
   cancel: async () => (await import('./changes.js')).cancel,

@@ -124,6 +124,12 @@ export class Kept<Reading> {
   }
 }
 
+/** If one fails, the other still holds a connection: the look is over when both are. */
+async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<[One, Other]> {
+  await Promise.allSettled([one, other]);
+  return Promise.all([one, other]);
+}
+
 /** Asks the database, however many ask this node. */
 export class Readings {
   readonly #backlog: Kept<Backlog>;
@@ -132,11 +138,11 @@ export class Readings {
   /** @param aliveMs how long a silent node still counts as alive */
   constructor(store: HealthStore, aliveMs: number) {
     this.#backlog = new Kept(async () => {
-      const [vitals, names] = await Promise.all([store.vitals(), store.backlog(aliveMs)]);
+      const [vitals, names] = await both(store.vitals(), store.backlog(aliveMs));
       return { vitals, names };
     }, BACKLOG_KEPT_MS);
     this.#server = new Kept(async () => {
-      const [holder, relations] = await Promise.all([store.holder(), store.relations()]);
+      const [holder, relations] = await both(store.holder(), store.relations());
       return { holder, relations };
     }, SERVER_KEPT_MS);
   }
