@@ -155,8 +155,9 @@ export class ManualRuns {
       if (this.#isWorking) workedAtMs = performance.now();
       await this.#idle();
       if (!this.#isBusy && !queue.isEmpty) heldMs = throttles.leftMs();
-      // A row is held. A test that waits for itself would wait forever.
-      if (performance.now() - workedAtMs > LOCKED_MAX_MS) break;
+      // A row is held. A test that waits for itself would wait forever. A claim is always answered,
+      // and what it says of limits may be the end.
+      if (!this.#isBusy && performance.now() - workedAtMs > LOCKED_MAX_MS) break;
     }
     if (this.#isOver) throw new DelayShutdownError();
     const isLeft = !queue.isEmpty;

@@ -1,4 +1,4 @@
-import { beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ManualRuns } from '../../../src/delay-queue/worker/manual-runs.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 
@@ -10,11 +10,12 @@ let heldMs: number;
 /** Runs what waits, while the queue is waited for. */
 let runs: () => void;
 let manual: ManualRuns;
+let isClaiming: boolean;
 
 const wake = (id: number): Wake => ({ id }) as Wake;
 
 beforeEach(() => {
-  [done, waiting, heldMs] = [[], new Set(), Infinity];
+  [done, waiting, heldMs, isClaiming] = [[], new Set(), Infinity, false];
   runs = () => waiting.clear();
   const says = (what: string) => async (): Promise<void> => void done.push(what);
   manual = new ManualRuns(
@@ -39,7 +40,12 @@ beforeEach(() => {
           return waiting.size === 0;
         },
       },
-      loop: { isClaiming: false, whenAnswered: says('answered') },
+      loop: {
+        get isClaiming() {
+          return isClaiming;
+        },
+        whenAnswered: says('answered'),
+      },
       inFlight: { size: 0, whenIdle: says('idle') },
       completer: { size: 0, drain: says('drained') },
       reruns: { pass: says('reruns') },
@@ -80,4 +86,35 @@ it('that the application closes is told, and nothing is handed in any more', asy
 it('a test that begins anew removes all, and what recurs is declared again', async () => {
   await manual.clear(7);
   expect(done).toEqual(['wipe 7', 'say again']);
+});
+
+describe('what does not run for three seconds', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('is given up, as a transaction may hold it', async () => {
+    runs = () => jest.advanceTimersByTime(3_001);
+    await expect(manual.run([wake(1)])).rejects.toMatchObject({ code: 'DELAY_UNSTABLE' });
+    expect(waiting.size).toBe(0);
+  });
+
+  it('is waited for while a claim is in flight: a server that stalls holds no row', async () => {
+    const rounds = [
+      (): void => {
+        jest.advanceTimersByTime(3_001);
+        isClaiming = true;
+      },
+      (): void => {
+        isClaiming = false;
+        heldMs = 500;
+      },
+    ];
+    runs = () => rounds.shift()?.();
+    expect(await manual.run([wake(1)])).toBe(500);
+  });
 });
