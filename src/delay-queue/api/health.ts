@@ -100,7 +100,7 @@ export interface DelayFigures {
   /** Delays within the horizon that this node watches, and those of them that wait for a slot. */
   watched: number;
   ready: number;
-  /** Since the last load was answered, in milliseconds; `null` without a worker. */
+  /** Since the last load was answered, in milliseconds; `null` before the first, and without a worker. */
   loadAgeMs: number | null;
   /** Of all nodes; `null` until it was fetched for the first time. */
   backlog: BacklogFigures | null;
