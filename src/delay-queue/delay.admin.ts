@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type {
   CancelOptions,
   CancelResult,
@@ -37,9 +37,11 @@ import type {
   StoryFilter,
   StoryPageOptions,
 } from './api/selection.js';
-import { cancellingOf } from './client/cancels.js';
+import { cancellingMatchingOf, cancellingOf } from './client/cancels.js';
 import {
   byOf,
+  changeOptionsOf,
+  changingOf,
   liveOrEndedOf,
   endedFilterOf,
   filterOf,
@@ -54,8 +56,11 @@ import {
   topGroupsOf,
 } from './client/arguments.js';
 import { Producer } from './client/producer.js';
+import { TracedCalls } from './client/traced-calls.js';
 import { checkKnownOptions } from './config/known-options.js';
-import { parseRescheduleTo } from './config/durations.js';
+import { type MoveTo, parseRescheduleTo } from './config/durations.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
+import type { ManyVerb } from './store/many.store.js';
 
 /**
  * Administration of delays: for a support page, or a script after an incident.
@@ -79,8 +84,15 @@ import { parseRescheduleTo } from './config/durations.js';
  */
 @Injectable()
 export class DelayAdmin {
+  readonly #calls: TracedCalls;
+
   /** @internal */
-  constructor(private readonly producer: Producer) {}
+  constructor(
+    @Inject(RESOLVED_OPTIONS) { nodeName }: ResolvedOptions,
+    private readonly producer: Producer,
+  ) {
+    this.#calls = new TracedCalls(nodeName);
+  }
 
   /**
    * Lists live delays that match, by page: `limit` delays (1 to 1,000, default 100) after id
@@ -213,10 +225,20 @@ export class DelayAdmin {
     which: readonly DelayTarget[] | DelayFilter,
     options: CancelOptions = {},
   ): Promise<unknown> {
+    const { cancels, matching } = this.producer;
     if (Array.isArray(which)) {
-      return await this.producer.cancels.list(targetsOf(which), cancellingOf(options));
+      const targets = targetsOf(which);
+      const cancelling = cancellingOf(options);
+      return await this.#calls.list('cancel', targets, cancelling.transaction, () =>
+        cancels.list(targets, cancelling),
+      );
     }
-    return await this.producer.matching.cancelMatching(which, options);
+    const { cancelling, rest } = cancellingMatchingOf(options);
+    const filter = filterOf(which, { mayBeEmpty: false });
+    const changing = changeOptionsOf(rest);
+    return await this.#calls.matching('cancel', which as DelayFilter, changing, () =>
+      matching.change('cancel', filter, changing, undefined, cancelling.abortWithinMs),
+    );
   }
 
   /** Moves delays that no attempt holds to another time and restores all their attempts. */
@@ -236,7 +258,7 @@ export class DelayAdmin {
     options: ChangeOptions = {},
   ): Promise<unknown> {
     const move = parseRescheduleTo(to);
-    return await this.producer.matching.changeGiven('reschedule', which, options, move);
+    return await this.#change('reschedule', which, options, move);
   }
 
   /** Makes delays due now that wait for their due time or next attempt. Attempts stay counted. */
@@ -249,7 +271,7 @@ export class DelayAdmin {
     which: readonly DelayTarget[] | DelayFilter,
     options: ChangeOptions = {},
   ): Promise<unknown> {
-    return await this.producer.matching.changeGiven('runNow', which, options);
+    return await this.#change('runNow', which, options);
   }
 
   /** Makes dead letters due now, with all their attempts. */
@@ -259,7 +281,7 @@ export class DelayAdmin {
     which: readonly DelayTarget[] | DelayFilter,
     options: ChangeOptions = {},
   ): Promise<unknown> {
-    return await this.producer.matching.changeGiven('retryDead', which, options);
+    return await this.#change('retryDead', which, options);
   }
 
   /** Removes dead letters for good. */
@@ -275,7 +297,7 @@ export class DelayAdmin {
     which: readonly DelayTarget[] | DelayFilter,
     options: ChangeOptions = {},
   ): Promise<unknown> {
-    return await this.producer.matching.changeGiven('discardDead', which, options);
+    return await this.#change('discardDead', which, options);
   }
 
   /**
@@ -291,13 +313,39 @@ export class DelayAdmin {
    */
   async pause(name: DelayName, options: PauseOptions = {}): Promise<DelayPause> {
     const { what, ...how } = pauseOptionsOf(name, options);
-    return await this.producer.pausing.pause(what, how, options);
+    return await this.#calls.pause('pause', what, how.by, () =>
+      this.producer.pausing.pause(what, how, options),
+    );
   }
 
   /** Ends a pause: overdue delays start. @returns the pause that ended, or `null` */
   async resume(name: DelayName, options: ResumeOptions = {}): Promise<DelayPause | null> {
     const given = checkKnownOptions(options, 'options', ['group', 'by', 'manager']);
-    byOf(given);
-    return await this.producer.pausing.resume(pausableOf(name, given), options);
+    const { by = null } = byOf(given);
+    const what = pausableOf(name, given);
+    return await this.#calls.pause('resume', what, by, () =>
+      this.producer.pausing.resume(what, options),
+    );
+  }
+
+  async #change(
+    verb: ManyVerb,
+    which: readonly DelayTarget[] | DelayFilter,
+    options: ChangeOptions,
+    to?: MoveTo,
+  ): Promise<unknown> {
+    const { many, matching } = this.producer;
+    if (Array.isArray(which)) {
+      const targets = targetsOf(which);
+      const changing = changingOf(options);
+      return await this.#calls.list(verb, targets, changing, () =>
+        many.change(verb, targets, changing, to),
+      );
+    }
+    const filter = filterOf(which, { mayBeEmpty: false });
+    const changing = changeOptionsOf(options);
+    return await this.#calls.matching(verb, which as DelayFilter, changing, () =>
+      matching.change(verb, filter, changing, to),
+    );
   }
 }

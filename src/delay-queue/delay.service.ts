@@ -141,7 +141,13 @@ export class DelayService {
     options: CancelOptions = {},
   ): Promise<CancelResult[]> {
     const cancelling = cancellingOf(options);
-    return await this.producer.cancels.list(targetsOf(targets), cancelling);
+    const checked = targetsOf(targets);
+    if (!delayChannels.cancel.hasSubscribers) {
+      return await this.producer.cancels.list(checked, cancelling);
+    }
+    return await this.#calls.changeMany('cancel', checked, () =>
+      this.producer.cancels.list(checked, cancelling),
+    );
   }
 
   /**
@@ -174,7 +180,13 @@ export class DelayService {
   ): Promise<RescheduleResult[]> {
     const changing = changingOf(options);
     const move = parseRescheduleTo(to);
-    return await this.producer.many.change('reschedule', targetsOf(targets), changing, move);
+    const checked = targetsOf(targets);
+    if (!delayChannels.reschedule.hasSubscribers) {
+      return await this.producer.many.change('reschedule', checked, changing, move);
+    }
+    return await this.#calls.changeMany('reschedule', checked, () =>
+      this.producer.many.change<'rescheduled' | 'running'>('reschedule', checked, changing, move),
+    );
   }
 
   /** Finds the delay of that key. @returns the live delay, dead letters included, or `null` */
@@ -201,6 +213,10 @@ export class DelayService {
     options: ChangeOptions = {},
   ): Promise<RetryDeadResult> {
     const changing = changingOf(options);
-    return await this.producer.retryDead(nameAndKeyOf(name, key), changing);
+    const target = nameAndKeyOf(name, key);
+    const [result] = await this.#calls.list('retryDead', [target], changing, async () => [
+      await this.producer.retryDead(target, changing),
+    ]);
+    return result as RetryDeadResult;
   }
 }

@@ -108,6 +108,8 @@ export {
 export {
   delayChannels,
   type AttemptEnd,
+  type DelayAdminAction,
+  type DelayAdminMessage,
   type DelayAttemptMessage,
   type DelayChangeMessage,
   type DelayChannelMap,

@@ -1,7 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { afterEach, expect, it } from '@jest/globals';
 import diagnostics from 'node:diagnostics_channel';
-import { type DelayChannelName, delayChannels, type DelayMessage } from 'nestjs-delay-queue';
+import {
+  type DelayAdmin,
+  type DelayAdminMessage,
+  type DelayChannelName,
+  delayChannels,
+  type DelayMessage,
+  type DelayTarget,
+} from 'nestjs-delay-queue';
 import { plainHandler, signal } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 
@@ -90,6 +97,118 @@ it('scheduleMany is one operation, and one that is refused has an error', async 
   const refused = next('schedule', 'error');
   await expect(node.delays.scheduleMany([...items, ...items] as never)).rejects.toThrow('twice');
   expect(await refused).toMatchObject({ count: 4, error: expect.any(Error) });
+});
+
+const LATER = [
+  { name: 'test.later', key: 'a' },
+  { name: 'test.later', key: 'b' },
+] as const;
+
+const scheduleLater = async (): Promise<string> => {
+  const items = LATER.map((target) => ({ ...target, payload: {}, after: '1h' }) as const);
+  const [first] = await node.delays.scheduleMany(items);
+  return first?.id as string;
+};
+
+it.each(['cancel', 'reschedule'] as const)('%sMany is one operation', async (verb) => {
+  const change = async (targets: readonly DelayTarget[]) => {
+    const told = next(verb);
+    if (verb === 'cancel') await node.delays.cancelMany(targets);
+    else await node.delays.rescheduleMany(targets, { after: '2h' });
+    return await told;
+  };
+  await scheduleLater();
+  const verdict = verb === 'cancel' ? 'cancelled' : 'rescheduled';
+  const all = { node: 'traced', name: 'test.later', key: null, count: 2, verdict };
+  expect(await change(LATER)).toEqual(all);
+  const id = await scheduleLater();
+  const mixed = await change([{ id }, { name: 'test.later', key: 'absent' }]);
+  expect(mixed).toEqual({ node: 'traced', name: null, key: null, count: 2 });
+});
+
+type Of = Pick<DelayAdminMessage, 'action' | 'targets' | 'filter' | 'by' | 'verdicts'>;
+const LISTED: Pick<Of, 'targets' | 'filter' | 'by'> = { targets: LATER, filter: null, by: 'ann' };
+const FILTER = { name: 'test.later', keyPrefix: 'a' } as const;
+const MATCHED: Pick<Of, 'targets' | 'filter' | 'by'> = { targets: null, filter: FILTER, by: null };
+const BY_ANN = { by: 'ann' };
+
+it.each<[what: string, call: (admin: DelayAdmin) => Promise<unknown>, message: Of]>([
+  [
+    'cancels a list',
+    (admin) => admin.cancel(LATER, BY_ANN),
+    { ...LISTED, action: 'cancel', verdicts: { cancelled: 2 } },
+  ],
+  [
+    'cancels by a filter',
+    (admin) => admin.cancel(FILTER),
+    { ...MATCHED, action: 'cancel', verdicts: { cancelled: 1, running: 0 } },
+  ],
+  [
+    'reschedules a list',
+    (admin) => admin.reschedule(LATER, { after: '2h' }, BY_ANN),
+    { ...LISTED, action: 'reschedule', verdicts: { rescheduled: 2 } },
+  ],
+  [
+    'reschedules by a filter',
+    (admin) => admin.reschedule(FILTER, { after: '2h' }),
+    { ...MATCHED, action: 'reschedule', verdicts: { rescheduled: 1, running: 0 } },
+  ],
+  [
+    'runs now',
+    (admin) => admin.runNow(LATER, BY_ANN),
+    { ...LISTED, action: 'runNow', verdicts: { due: 2 } },
+  ],
+  [
+    'retries dead letters',
+    (admin) => admin.retryDead(FILTER),
+    { ...MATCHED, action: 'retryDead', verdicts: { retried: 0 } },
+  ],
+  [
+    'discards dead letters',
+    (admin) => admin.discardDead(LATER, BY_ANN),
+    { ...LISTED, action: 'discardDead', verdicts: { absent: 2 } },
+  ],
+  [
+    'pauses a group',
+    (admin) => admin.pause('test.later', { group: 'g', reason: 'down', ...BY_ANN }),
+    { ...LISTED, action: 'pause', targets: null, filter: { name: 'test.later', group: 'g' } },
+  ],
+  [
+    'resumes a name',
+    (admin) => admin.resume('test.later', BY_ANN),
+    { ...LISTED, action: 'resume', targets: null, filter: { name: 'test.later' } },
+  ],
+])('an administrator who %s is one message', async (_, call, message) => {
+  await scheduleLater();
+  const started = next('admin', 'start');
+  const told = next('admin');
+  await call(node.admin);
+  expect(await told).toEqual({ node: 'traced', ...message });
+  expect(await told).toBe(await started);
+});
+
+it('retryDead of one key is on the channel of administrators', async () => {
+  const told = next('admin');
+  expect(await node.delays.retryDead('test.later', 'a', BY_ANN)).toEqual({ verdict: 'absent' });
+  const target = { name: 'test.later', key: 'a' };
+  expect(await told).toMatchObject({ action: 'retryDead', targets: [target], ...BY_ANN });
+  expect(await told).toMatchObject({ verdicts: { absent: 1 } });
+});
+
+it('an administrator’s change that fails has an error, and no verdicts', async () => {
+  await scheduleLater();
+  const [failed, told] = [next('admin', 'error'), next('admin')];
+  const ended = AbortSignal.abort(new Error('enough'));
+  await expect(node.admin.cancel(FILTER, { signal: ended })).rejects.toThrow('enough');
+  expect(await failed).toMatchObject({ ...MATCHED, error: ended.reason });
+  expect(await told).not.toHaveProperty('verdicts');
+});
+
+it('a target by id is told by its id', async () => {
+  const id = await scheduleLater();
+  const told = next('admin');
+  await node.admin.cancel([{ id }]);
+  expect(await told).toMatchObject({ targets: [{ id }] });
 });
 
 it('a node that starts loads and scans', async () => {

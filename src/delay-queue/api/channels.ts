@@ -1,5 +1,6 @@
 import { type Channel, tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
 import type { DelayHeaders } from './delay.js';
+import type { DelayFilter, DelayTarget } from './selection.js';
 
 /*
  * What happens on the nodes of this process, as tracing channels of `node:diagnostics_channel`. While
@@ -38,14 +39,40 @@ export interface DelayScheduleMessage extends DelayMessage {
   id?: string;
 }
 
-/** One `cancel`, or one `reschedule`, of a key. */
+/** One `cancel` or `reschedule`, or one `cancelMany` or `rescheduleMany`, which has `count` targets. */
 export interface DelayChangeMessage extends DelayMessage {
-  name: string;
-  key: string;
-  /** From `asyncEnd` on, if it did not fail. */
+  /** Null: several names, or targets by id. */
+  name: string | null;
+  /** Null in `cancelMany` and `rescheduleMany`. */
+  key: string | null;
+  count: number;
+  /** From `asyncEnd` on, if it did not fail; of a list only if all are the same. */
   verdict?: string;
-  /** From `asyncEnd` on, if a delay was found. */
+  /** Of a single delay, from `asyncEnd` on, if it was found. */
   id?: string;
+}
+
+/** The method of `DelayAdmin`; `retryDead` is also one of `DelayService`. */
+export type DelayAdminAction =
+  | 'cancel'
+  | 'reschedule'
+  | 'runNow'
+  | 'retryDead'
+  | 'discardDead'
+  | 'pause'
+  | 'resume';
+
+/** One change by `DelayAdmin`, or one `retryDead` of `DelayService`. */
+export interface DelayAdminMessage extends DelayMessage {
+  action: DelayAdminAction;
+  /** The delays that the call lists; null: it has a filter. */
+  targets: readonly DelayTarget[] | null;
+  /** As the caller gave it; of a pause, its name and group. Null: the call has a list. */
+  filter: DelayFilter | null;
+  /** Who changes them, as the call said. */
+  by: string | null;
+  /** How many delays got each verdict, from `asyncEnd` on, if it did not fail; not of a pause. */
+  verdicts?: Readonly<Record<string, number>>;
 }
 
 /** How an attempt ended: the event of the same name, or `exhausted`: `@OnDeadDelay` is called. */
@@ -107,6 +134,7 @@ export interface DelayChannelMap {
   schedule: DelayScheduleMessage;
   cancel: DelayChangeMessage;
   reschedule: DelayChangeMessage;
+  admin: DelayAdminMessage;
   attempt: DelayAttemptMessage;
   claim: DelayClaimMessage;
   load: DelayFetchMessage;
@@ -205,6 +233,7 @@ export const delayChannels: {
   schedule: channelOf('schedule'),
   cancel: channelOf('cancel'),
   reschedule: channelOf('reschedule'),
+  admin: channelOf('admin'),
   attempt: channelOf('attempt'),
   claim: channelOf('claim'),
   load: channelOf('load'),

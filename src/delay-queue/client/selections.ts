@@ -10,9 +10,7 @@ import type {
 import type { DelayExplanation } from '../api/explanation.js';
 import type {
   Counts,
-  DelayFilter,
   DelayStats,
-  DelayTarget,
   GroupStats,
   HistoryPage,
   KeyStory,
@@ -33,18 +31,9 @@ import {
   inSmallerStatements,
   type Transactions,
 } from '../transactions/callers-transaction.js';
-import {
-  changeOptionsOf,
-  changingOf,
-  type liveOrEndedOf,
-  filterOf,
-  nextOf,
-  type StoryPosition,
-  type Target,
-  targetsOf,
-} from './arguments.js';
+import { type liveOrEndedOf, nextOf, type StoryPosition, type Target } from './arguments.js';
 import type { ManyWrites } from './bulk-writes.js';
-import { cancellingMatchingOf, type Cancels } from './cancels.js';
+import type { Cancels } from './cancels.js';
 import { explanationOf } from './explanations.js';
 import type { Pausing } from './pauses.js';
 import { infoOf, listedOf, recordOf, statsOf, translatable } from './results.js';
@@ -203,28 +192,6 @@ export class Matching {
     const { runner, inOrder } = this.transactions.of(options, 'read');
     const counting = inOrder('all', () => this.#selection.groupStats(runner, filter, top));
     return await translatable(counting, () => textsOf(filter));
-  }
-
-  /** Changes the delays of a list, or those that match a filter. Checks its arguments. */
-  async changeGiven(
-    verb: ManyVerb,
-    which: readonly DelayTarget[] | DelayFilter,
-    options: ChangeOptions,
-    to?: MoveTo,
-  ): Promise<unknown> {
-    if (Array.isArray(which)) {
-      return await this.many.change(verb, targetsOf(which), changingOf(options), to);
-    }
-    const filter = filterOf(which, { mayBeEmpty: false });
-    return await this.change(verb, filter, changeOptionsOf(options), to);
-  }
-
-  /** Cancels the delays that match; with `running: 'abort'` also those that run. */
-  async cancelMatching(which: unknown, options: unknown): Promise<unknown> {
-    const { cancelling, rest } = cancellingMatchingOf(options);
-    const filter = filterOf(which, { mayBeEmpty: false });
-    const given = changeOptionsOf(rest);
-    return await this.change('cancel', filter, given, undefined, cancelling.abortWithinMs);
   }
 
   /**

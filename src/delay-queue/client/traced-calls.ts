@@ -1,22 +1,29 @@
 import {
+  type DelayAdminAction,
+  type DelayAdminMessage,
   type DelayChangeMessage,
   delayChannels,
   type DelayScheduleMessage,
   traced,
 } from '../api/channels.js';
 import type { DelayHeaders } from '../api/delay.js';
+import type { Counts, DelayFilter, DelayTarget } from '../api/selection.js';
 import { readable } from '../config/known-options.js';
+import type { NameAndKey, Target } from './arguments.js';
 
 interface Answer {
   verdict: string;
   id?: string;
 }
 
-/** What the channels are told of the calls of `DelayService`; only if they have subscribers. */
+/** What the channels are told of the calls of `DelayService` and `DelayAdmin`. */
 export class TracedCalls {
   constructor(private readonly node: string) {}
 
-  /** @param headers JSON text; null: none */
+  /**
+   * This one and the next three: only if their channel has subscribers.
+   * @param headers JSON text; null: none
+   */
   schedule<Result extends Answer>(
     {
       name,
@@ -35,29 +42,112 @@ export class TracedCalls {
     names: readonly string[],
     write: () => Promise<Result[]>,
   ): Promise<Result[]> {
-    const [first = null, ...others] = new Set(names);
     const message: DelayScheduleMessage = {
       node: this.node,
-      name: others.length === 0 ? first : null,
+      name: onlyOf(names) ?? null,
       key: null,
       group: null,
       headers: {},
       count: names.length,
     };
-    return traced(delayChannels.schedule, message, write, (results) => {
-      const [verdict, ...more] = new Set(results.map((result) => result.verdict));
-      if (verdict !== undefined && more.length === 0) message.verdict = verdict;
-    });
+    return traced(delayChannels.schedule, message, write, (results) => tellAll(message, results));
   }
 
   change<Result extends Answer>(
     verb: 'cancel' | 'reschedule',
-    { name, key }: Pick<DelayChangeMessage, 'name' | 'key'>,
+    { name, key }: NameAndKey,
     write: () => Promise<Result>,
   ): Promise<Result> {
-    const message: DelayChangeMessage = { node: this.node, name, key };
+    const message: DelayChangeMessage = { node: this.node, name, key, count: 1 };
     return traced(delayChannels[verb], message, write, (result) => tell(message, result));
   }
+
+  changeMany<Result extends Answer>(
+    verb: 'cancel' | 'reschedule',
+    targets: readonly Target[],
+    write: () => Promise<Result[]>,
+  ): Promise<Result[]> {
+    const message: DelayChangeMessage = {
+      node: this.node,
+      name: onlyOf(targets.map((target) => ('id' in target ? null : target.name))) ?? null,
+      key: null,
+      count: targets.length,
+    };
+    return traced(delayChannels[verb], message, write, (results) => tellAll(message, results));
+  }
+
+  /** A change of listed delays, on the channel `admin` if that has subscribers. */
+  async list<Result extends Answer>(
+    action: DelayAdminAction,
+    targets: readonly Target[],
+    { by = null }: { by?: string | null },
+    write: () => Promise<Result[]>,
+  ): Promise<Result[]> {
+    if (!delayChannels.admin.hasSubscribers) return await write();
+    const given = targets.map((target) => ('id' in target ? { id: String(target.id) } : target));
+    const about = { action, targets: given as DelayTarget[], filter: null, by };
+    return await this.#admin(about, write, countsOf);
+  }
+
+  /** A change of the delays that match, on the channel `admin` if that has subscribers. */
+  async matching(
+    action: DelayAdminAction,
+    filter: DelayFilter,
+    { by = null }: { by?: string | null },
+    write: () => Promise<Counts<string>>,
+  ): Promise<Counts<string>> {
+    if (!delayChannels.admin.hasSubscribers) return await write();
+    const about = { action, targets: null, filter, by };
+    return await this.#admin(about, write, withoutTotal);
+  }
+
+  /** A pause or its end, on the channel `admin` if that has subscribers. */
+  async pause<Result>(
+    action: 'pause' | 'resume',
+    { name, group }: { name: string; group: string | null },
+    by: string | null,
+    write: () => Promise<Result>,
+  ): Promise<Result> {
+    if (!delayChannels.admin.hasSubscribers) return await write();
+    const filter = { name, ...(group !== null && { group }) } as DelayFilter;
+    return await this.#admin({ action, targets: null, filter, by }, write);
+  }
+
+  #admin<Result>(
+    about: Pick<DelayAdminMessage, 'action' | 'targets' | 'filter' | 'by'>,
+    write: () => Promise<Result>,
+    verdictsOf?: (result: Result) => Record<string, number>,
+  ): Promise<Result> {
+    const message: DelayAdminMessage = { node: this.node, ...about };
+    return traced(delayChannels.admin, message, write, (result) => {
+      if (verdictsOf !== undefined) message.verdicts = verdictsOf(result);
+    });
+  }
+}
+
+/** What all of them are; undefined if they differ, or there is none. */
+function onlyOf<Value>(values: readonly Value[]): Value | undefined {
+  const [first, ...others] = new Set(values);
+  return others.length === 0 ? first : undefined;
+}
+
+function withoutTotal(counts: Counts<string>): Record<string, number> {
+  const { matched: _, ...verdicts } = counts;
+  return verdicts;
+}
+
+function countsOf(results: readonly Answer[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { verdict } of results) counts[verdict] = (counts[verdict] ?? 0) + 1;
+  return counts;
+}
+
+function tellAll(
+  message: DelayScheduleMessage | DelayChangeMessage,
+  results: readonly Answer[],
+): void {
+  const verdict = onlyOf(results.map((result) => result.verdict));
+  if (verdict !== undefined) message.verdict = verdict;
 }
 
 function tell(message: DelayScheduleMessage | DelayChangeMessage, { verdict, id }: Answer): void {

@@ -50,7 +50,10 @@ export class Session {
     readonly schema: string,
     options: ReturnType<typeof resolveOptions>,
   ) {
-    this.reading = new DelayAdmin(new Producer(dataSource, unstarted(dataSource), options));
+    this.reading = new DelayAdmin(
+      options,
+      new Producer(dataSource, unstarted(dataSource), options),
+    );
   }
 
   /** Changes, as a node that runs nothing: it checks the database, and hints the others. */

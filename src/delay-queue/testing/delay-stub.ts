@@ -12,13 +12,7 @@ import type {
 } from '../api/delay.js';
 import { DelayConflictError, DelayInvalidError } from '../api/errors.js';
 import { DelayEvents } from '../api/events.js';
-import {
-  changingOf,
-  type NameAndKey,
-  nameAndKeyOf,
-  type Target,
-  targetsOf,
-} from '../client/arguments.js';
+import { type NameAndKey, nameAndKeyOf, type Target } from '../client/arguments.js';
 import type { Cancelling } from '../client/cancels.js';
 import type { Producer } from '../client/producer.js';
 import { givenExtras, infoOf } from '../client/results.js';
@@ -137,7 +131,7 @@ export function provideDelayStub(options: DelayStubOptions = {}): FactoryProvide
   const provided: [token: FactoryProvider['provide'], make: () => unknown][] = [
     [DelayStub, () => new DelayStub(stub)],
     [DelayService, () => new DelayService(resolved, producer)],
-    [DelayAdmin, () => new DelayAdmin(producer)],
+    [DelayAdmin, () => new DelayAdmin(resolved, producer)],
     [DelayWorker, () => new DelayWorker(idleEngine() as Engine)],
     [DelayEvents, () => new DelayEvents()],
     [WheelService, () => new WheelService()],
@@ -368,14 +362,9 @@ class StubProducer {
       targets.map((target) => this.#change(changeOf(verb), target, options, to)),
   };
 
-  readonly matching = refusing('calls of DelayAdmin by a filter', {
-    changeGiven: async (verb: string, which: unknown, options: ChangeOptions, to?: MoveTo) => {
-      if (!Array.isArray(which)) return cannot('calls of DelayAdmin by a filter');
-      return await this.many.change(verb, targetsOf(which), changingOf(options), to);
-    },
-  });
+  readonly matching = refusing('calls of DelayAdmin by a filter');
 
-  readonly pausing = refusing('pauses', {});
+  readonly pausing = refusing('pauses');
 
   #change(call: Change, target: Target, options: ChangeOptions, to?: MoveTo): Answer {
     const manager = managerOf(options);
@@ -444,11 +433,7 @@ function cannot(what: string): never {
   );
 }
 
-function refusing<Known extends object>(what: string, known: Known): Known {
-  return new Proxy(known, {
-    get: (target, name) => Reflect.get(target, name) ?? (async () => cannot(what)),
-  });
-}
+const refusing = (what: string): object => new Proxy({}, { get: () => async () => cannot(what) });
 
 const answerOf = <Verdict extends string>(
   verdict: Verdict,

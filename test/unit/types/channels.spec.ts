@@ -1,6 +1,8 @@
 import { expect, it } from '@jest/globals';
 import {
   type AttemptEnd,
+  type DelayAdminAction,
+  type DelayAdminMessage,
   type DelayAttemptMessage,
   type DelayChangeMessage,
   type DelayChannelMap,
@@ -20,11 +22,15 @@ function told(): void {
   fits<boolean>(attempt.hasSubscribers);
   // @ts-expect-error -- no such channel
   fits(delayChannels.sweep);
-  type Names = 'schedule' | 'cancel' | 'reschedule' | 'attempt' | 'claim' | 'load' | 'scan';
-  same<DelayChannelName, Names | 'complete'>(true);
+  type Names = 'schedule' | 'cancel' | 'reschedule' | 'admin' | 'attempt' | 'claim' | 'load';
+  same<DelayChannelName, Names | 'scan' | 'complete'>(true);
   same<DelayChannelMap['attempt'], DelayAttemptMessage>(true);
   same<DelayChannelMap['schedule'], DelayScheduleMessage>(true);
   same<DelayChannelMap['cancel'], DelayChangeMessage>(true);
+  same<DelayChannelMap['admin'], DelayAdminMessage>(true);
+  type Ends = 'cancel' | 'discardDead' | 'pause' | 'resume';
+  same<DelayAdminAction, Ends | 'reschedule' | 'runNow' | 'retryDead'>(true);
+  same<DelayAdminMessage['verdicts'], Readonly<Record<string, number>> | undefined>(true);
   same<DelayChannelMap['claim'], DelayClaimMessage>(true);
   same<DelayChannelMap['load'], DelayFetchMessage>(true);
   same<DelayChannelMap['complete'], DelayCompleteMessage>(true);
