@@ -17,7 +17,7 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -125,6 +125,11 @@ function resolveEntries(it, contents) {
   it.onLoad({ filter: /./, namespace: 'entry' }, ({ path }) => ({
     contents: contents.get(path.slice('entry:'.length)),
     resolveDir: ROOT,
+  }));
+  // Asks Node for a second TypeORM: esbuild only sees the require of its own scope.
+  it.onLoad({ filter: /typeorm-compat\.js$/ }, ({ path }) => ({
+    contents: readFileSync(path, 'utf8').replace(/^const require = .*$/m, ''),
+    resolveDir: dirname(path),
   }));
   it.onResolve({ filter: /^[^./]/ }, async ({ path, resolveDir, kind, pluginData }) => {
     if (pluginData === 'seen' || path.startsWith('entry:')) return undefined;

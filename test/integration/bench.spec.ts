@@ -53,7 +53,7 @@ it('the shop under load places every order, brings each to its end, and tells ho
     ORDER_SMS_AFTER: '200ms',
   });
   const tables = await shop(
-    benchOf('shop --rounds 1 --seconds 2 --orders-per-second 12 --connections 3'),
+    benchOf('shop --rounds 1 --seconds 1 --orders-per-second 24 --connections 3'),
   );
 
   const [{ placed, paid, closed, invariants } = {}] = rowsOf(tables, 'shop-orders');
