@@ -19,6 +19,7 @@ const inLibrary = (file) => new URL(`../src/delay-queue/${file}`, import.meta.ur
 const LIBRARY = new Map([
   ['nestjs-delay-queue', inLibrary('index.ts')],
   ['nestjs-delay-queue/testing', inLibrary('testing/index.ts')],
+  ['nestjs-delay-queue/opentelemetry', inLibrary('opentelemetry/index.ts')],
 ]);
 
 /** Imports end in `.js`, as Node wants them; not yet compiled, the file beside is `.ts`. */

@@ -31,6 +31,7 @@ import { DelayAdmin } from './delay.admin.js';
 import { DelayHealth } from './delay.health.js';
 import { DelayLog, DelayTrace } from './delay.log.js';
 import { DelayService } from './delay.service.js';
+import { TelemetryStart } from './delay.telemetry.js';
 import { DelayWorker } from './delay.worker.js';
 import { HandlerExplorer, Invoker } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
@@ -165,6 +166,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       Invoker,
       ListedTasks,
       NestEnhancers,
+      TelemetryStart,
       WheelAlarm,
       WheelService,
     ],

@@ -115,6 +115,19 @@ export class DelayHealth {
    * @returns the numbers
    */
   figures(): DelayFigures {
+    this.refresh();
+    return this.known();
+  }
+
+  /** @internal Has the numbers of the backlog fetched, if those that are known are too old. */
+  refresh(): void {
+    this.#readingsNow()
+      ?.backlog()
+      .catch(() => {});
+  }
+
+  /** @internal As {@link figures}, and has nothing fetched. */
+  known(): DelayFigures {
     const { worker } = this.engine.vitals;
     const last = this.#readingsNow()?.lastBacklog;
     return {
@@ -123,6 +136,7 @@ export class DelayHealth {
       ready: worker?.queue.ready ?? 0,
       loadAgeMs: worker === undefined ? null : ageOf(worker.loads.workedAtMs),
       backlog: last === undefined ? null : backlogOf(last.reading, last.ageMs),
+      connections: this.engine.connections?.figures ?? { used: 0, idle: 0 },
     };
   }
 

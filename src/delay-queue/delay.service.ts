@@ -16,7 +16,6 @@ import type {
   ScheduleOptions,
   ScheduleResult,
 } from './api/delay.js';
-import { delayChannels } from './api/channels.js';
 import type { DelayTarget } from './api/selection.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
 import { cancellingOf } from './client/cancels.js';
@@ -59,7 +58,7 @@ export class DelayService {
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
     private readonly producer: Producer,
   ) {
-    this.#calls = new TracedCalls(options.nodeName);
+    this.#calls = new TracedCalls(options.nodeName, options.telemetry);
   }
 
   /**
@@ -83,12 +82,12 @@ export class DelayService {
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
     const { payloads } = this.options;
-    if (!delayChannels.schedule.hasSubscribers) {
+    if (!this.#calls.traces('schedule')) {
       return await this.producer.schedule(newDelayOf(name, payload, given, payloads), options);
     }
     const of = { ...given, name: checkName(name) };
-    return await this.#calls.schedule(of, () =>
-      this.producer.schedule(newDelayOf(name, payload, given, payloads), options),
+    return await this.#calls.schedule(of, (headers) =>
+      this.producer.schedule(newDelayOf(name, payload, given, payloads, headers), options),
     );
   }
 
@@ -103,12 +102,12 @@ export class DelayService {
   ): Promise<ScheduleResult[]> {
     checkKnownOptions(options, 'options', ['manager']);
     const { payloads } = this.options;
-    const names = delayChannels.schedule.hasSubscribers ? namesOf(items) : [];
+    const names = this.#calls.traces('schedule') ? namesOf(items) : [];
     if (names.length === 0) {
       return await this.producer.scheduleMany(newDelaysOf(items, payloads), options);
     }
-    return await this.#calls.scheduleMany(names, () =>
-      this.producer.scheduleMany(newDelaysOf(items, payloads), options),
+    return await this.#calls.scheduleMany(names, (headers) =>
+      this.producer.scheduleMany(newDelaysOf(items, payloads, headers), options),
     );
   }
 
@@ -120,7 +119,7 @@ export class DelayService {
   async cancel(name: DelayName, key: string, options: CancelOptions = {}): Promise<CancelResult> {
     const cancelling = cancellingOf(options);
     const target = nameAndKeyOf(name, key);
-    if (!delayChannels.cancel.hasSubscribers) {
+    if (!this.#calls.traces('cancel')) {
       return await this.producer.cancels.one(target, cancelling);
     }
     return await this.#calls.change('cancel', target, () =>
@@ -142,7 +141,7 @@ export class DelayService {
   ): Promise<CancelResult[]> {
     const cancelling = cancellingOf(options);
     const checked = targetsOf(targets);
-    if (!delayChannels.cancel.hasSubscribers) {
+    if (!this.#calls.traces('cancel')) {
       return await this.producer.cancels.list(checked, cancelling);
     }
     return await this.#calls.changeMany('cancel', checked, () =>
@@ -164,7 +163,7 @@ export class DelayService {
     const changing = changingOf(options);
     const target = nameAndKeyOf(name, key);
     const move = parseRescheduleTo(to);
-    if (!delayChannels.reschedule.hasSubscribers) {
+    if (!this.#calls.traces('reschedule')) {
       return await this.producer.reschedule(target, move, changing);
     }
     return await this.#calls.change('reschedule', target, () =>
@@ -181,7 +180,7 @@ export class DelayService {
     const changing = changingOf(options);
     const move = parseRescheduleTo(to);
     const checked = targetsOf(targets);
-    if (!delayChannels.reschedule.hasSubscribers) {
+    if (!this.#calls.traces('reschedule')) {
       return await this.producer.many.change('reschedule', checked, changing, move);
     }
     return await this.#calls.changeMany('reschedule', checked, () =>

@@ -120,6 +120,7 @@ export {
   type DelayMessage,
   type DelayScheduleMessage,
 } from './api/channels.js';
+export type { DelayTelemetry, ObservedNode, TracedOperations } from './api/telemetry.js';
 export { OnDelayEvent, type EventMethod } from './handlers/decorators.js';
 export type { DecoratorOf, FitOf, Misfit } from './handlers/decorators.js';
 export { OnDeadDelay, type DeadDelayHandler } from './handlers/decorators.js';

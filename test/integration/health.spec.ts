@@ -269,6 +269,7 @@ it('figures show what runs and waits here, and what the database said last', asy
     watched: 3,
     ready: 2,
     backlog: null,
+    connections: { used: expect.any(Number), idle: expect.any(Number) },
   });
   const { backlog, loadAgeMs } = await until(
     () => health.figures(),

@@ -6,7 +6,9 @@ import { type Doc, docOf } from './docstring.js';
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** What the package exports. */
-const DOORS = ['src/delay-queue/index.ts', 'src/delay-queue/testing/index.ts'];
+const DOORS = ['index', 'testing/index', 'opentelemetry/index'].map(
+  (entry) => `src/delay-queue/${entry}.ts`,
+);
 
 /** One property of an interface or of a type, with what its docstring says. */
 export interface Member {

@@ -46,6 +46,7 @@ function methodOf(
 const isPublic = (member: ts.ClassElement): member is ts.MethodDeclaration =>
   ts.isMethodDeclaration(member) &&
   !ts.isPrivateIdentifier(member.name) &&
+  !docOf(member).tags.has('internal') &&
   !ts.getModifiers(member)?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword);
 
 function takenBy(declarations: Declarations, { parameters }: ts.MethodDeclaration): string {

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { copyDocuments } from './documents.js';
 import { checkImports, dropUnseenDeclarations } from './library.js';
-import { manifest, TESTING_FOLDER } from './manifest.js';
+import { folderManifest, FOLDERS, manifest } from './manifest.js';
 import { checkSurface } from './surface.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -41,8 +41,10 @@ for (const { folder, type, compiler } of BUILDS) {
   writeJson(join(target, 'package.json'), { type });
 }
 writeJson(join(PACKAGE, 'package.json'), manifest(join(ROOT, 'package.json')));
-mkdirSync(join(PACKAGE, 'testing'));
-writeJson(join(PACKAGE, 'testing/package.json'), TESTING_FOLDER);
+for (const folder of FOLDERS) {
+  mkdirSync(join(PACKAGE, folder));
+  writeJson(join(PACKAGE, folder, 'package.json'), folderManifest(folder));
+}
 copyDocuments(ROOT, PACKAGE);
 
 const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', '..'], {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { dirname, join } from 'node:path';
-import { ALLOWED_IMPORTS } from './manifest.js';
+import { dirname, join, relative, sep } from 'node:path';
+import { ALLOWED_IMPORTS, FOLDERS, OPTIONAL_PEERS } from './manifest.js';
 
 /** `from '…'`, `import('…')`, `require('…')`, and an import for its effects alone. */
 const SPECIFIER = /(?:\bfrom |\bimport\(|\brequire\(|^import )['"]([^'"]+)['"]/gm;
@@ -10,7 +10,7 @@ const SPECIFIER = /(?:\bfrom |\bimport\(|\brequire\(|^import )['"]([^'"]+)['"]/g
 const ALLOWED_IN_DECLARATIONS = ['@nestjs/common', 'reflect-metadata', 'typeorm'];
 
 /** What the package exports: files of the library, without their ending. */
-export const ENTRIES = ['index', 'testing/index'];
+export const ENTRIES = ['index', ...FOLDERS.map((folder) => `${folder}/index`)];
 
 /** Leaves the declarations that the entries lead to; nobody can see the others. */
 export function dropUnseenDeclarations(library: string): void {
@@ -31,7 +31,10 @@ export function dropUnseenDeclarations(library: string): void {
 /** @throws Error when a compiled file asks for a package that nobody promised to bring */
 export function checkImports(library: string): void {
   for (const file of filesIn(library, '')) {
-    const allowed = file.endsWith('.d.ts') ? ALLOWED_IN_DECLARATIONS : ALLOWED_IMPORTS;
+    const allowed = [
+      ...(file.endsWith('.d.ts') ? ALLOWED_IN_DECLARATIONS : ALLOWED_IMPORTS),
+      ...optionalFor(relative(library, file)),
+    ];
     for (const specifier of specifiersOf(file)) {
       const isFine = specifier.startsWith('.') || isBuiltin(specifier);
       if (!isFine && !allowed.includes(specifier)) {
@@ -40,6 +43,12 @@ export function checkImports(library: string): void {
     }
   }
 }
+
+/** An entry that an application does not import may ask for what that application lacks. */
+const optionalFor = (file: string): string[] =>
+  Object.entries(OPTIONAL_PEERS).flatMap(([folder, peers]) =>
+    file.split(sep)[0] === folder ? Object.keys(peers) : [],
+  );
 
 const specifiersOf = (file: string): string[] =>
   [...readFileSync(file, 'utf8').matchAll(SPECIFIER)].map(([, specifier = '']) => specifier);

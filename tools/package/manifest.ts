@@ -19,6 +19,9 @@ export const PEERS = {
   typeorm: '^0.3.20 || ^1.0.0',
 };
 
+/** What an application brings if it imports the entry of that name. */
+export const OPTIONAL_PEERS = { opentelemetry: { '@opentelemetry/api': '^1.9.0' } };
+
 /** What the library itself needs and no application has to know of. */
 const OWN = ['croner', 'ms'];
 
@@ -35,16 +38,20 @@ function exported(entry: string): Record<string, unknown> {
   return { 'module-sync': built('esm'), import: built('esm'), default: built('cjs') };
 }
 
+/** The entries beside the main one: folders of the library, with an `index` each. */
+export const FOLDERS = ['testing', 'opentelemetry'];
+
 /** For who looks into folders instead of `exports`: the "node10" resolution of TypeScript, and Jest before 28. */
-export const TESTING_FOLDER = {
-  main: '../lib/cjs/testing/index.js',
-  types: '../lib/cjs/testing/index.d.ts',
-};
+export const folderManifest = (folder: string): Record<string, string> => ({
+  main: `../lib/cjs/${folder}/index.js`,
+  types: `../lib/cjs/${folder}/index.d.ts`,
+});
 
 /** The repository's `package.json` is the shop's as well, so the package has one of its own. */
 export function manifest(repositoryFile: string): Record<string, unknown> {
   const repository: Repository = JSON.parse(readFileSync(repositoryFile, 'utf8'));
   const { name, version, description, license, engines } = repository;
+  const optional = Object.assign({}, ...Object.values(OPTIONAL_PEERS)) as Record<string, string>;
   return {
     name,
     version,
@@ -56,14 +63,17 @@ export function manifest(repositoryFile: string): Record<string, unknown> {
     types: './lib/cjs/index.d.ts',
     exports: {
       '.': exported('index'),
-      './testing': exported('testing/index'),
+      ...Object.fromEntries(FOLDERS.map((folder) => [`./${folder}`, exported(`${folder}/index`)])),
       './package.json': './package.json',
     },
     // A link to it stands in node_modules/.bin, on Windows a script that calls it.
     bin: { [name]: './lib/esm/command-line/main.js' },
-    files: ['lib', 'testing', 'docs', 'CHANGELOG.md', 'README.zh-CN.md'],
+    files: ['lib', ...FOLDERS, 'docs', 'CHANGELOG.md', 'README.zh-CN.md'],
     engines,
     dependencies: Object.fromEntries(OWN.map((own) => [own, repository.dependencies[own]])),
-    peerDependencies: PEERS,
+    peerDependencies: { ...PEERS, ...optional },
+    peerDependenciesMeta: Object.fromEntries(
+      Object.keys(optional).map((peer) => [peer, { optional: true }]),
+    ),
   };
 }

@@ -102,6 +102,8 @@ export interface DelayAttemptMessage extends DelayMessage, OfDelay {
   batch: number;
   /** A call of `@OnDeadDelay`, which is no attempt of its delay. */
   onDead: boolean;
+  /** The delay recurs: its headers are those of its first run. */
+  recurring: boolean;
   /** From `asyncEnd` on. */
   outcome?: AttemptEnd;
   /** From `asyncEnd` on: how long the handler ran. */

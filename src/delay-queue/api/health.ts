@@ -104,6 +104,14 @@ export interface DelayFigures {
   loadAgeMs: number | null;
   /** Of all nodes; `null` until it was fetched for the first time. */
   backlog: BacklogFigures | null;
+  /** The engine's own, beside the application's pool; without the one that listens. */
+  connections: ConnectionFigures;
+}
+
+/** Connections of the engine's pools. */
+export interface ConnectionFigures {
+  used: number;
+  idle: number;
 }
 
 /** Calls of one name on this node. */

@@ -1,5 +1,11 @@
 import { ignoreRejection } from '../api/adopted.js';
-import type { ChangeOptions, EndState, LiveState, ScheduleItem } from '../api/delay.js';
+import type {
+  ChangeOptions,
+  DelayHeaders,
+  EndState,
+  LiveState,
+  ScheduleItem,
+} from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import type { GroupOrder, MatchingOptions } from '../api/selection.js';
 import { checkInteger, type DueTime, instantOf, parseDurationMs } from '../config/durations.js';
@@ -19,6 +25,7 @@ import {
   checkText,
   type ParsedSchedule,
   parseScheduleItem,
+  withHeaders,
 } from '../config/schedule-options.js';
 import type { Payloads } from '../config/payloads.js';
 import type { Pausable } from '../store/limit.store.js';
@@ -94,6 +101,7 @@ export function targetsOf(targets: unknown): Target[] {
 }
 
 /**
+ * @param added headers beside the caller's
  * @returns a promise only if a schema or the codec returns one
  * @throws DelayInvalidError naming the argument
  */
@@ -102,8 +110,10 @@ export function newDelayOf(
   payload: unknown,
   options: ParsedSchedule,
   payloads: Payloads,
+  added?: DelayHeaders,
 ): NewDelay | Promise<NewDelay> {
   const draft = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
+  if (added !== undefined) draft.headers = withHeaders(draft.headers, added);
   const stored = payloads.stored(draft.payload, draft);
   if (!(stored instanceof Promise)) return { ...draft, payload: stored };
   // Another argument may be refused before this is awaited; its own error is dropped then.
@@ -111,12 +121,14 @@ export function newDelayOf(
 }
 
 /**
+ * @param added headers of each, beside the caller's
  * @returns a promise only if a schema or the codec returns one
  * @throws DelayInvalidError naming the item, also for duplicate keys
  */
 export function newDelaysOf(
   items: readonly ScheduleItem[],
   payloads: Payloads,
+  added?: DelayHeaders,
 ): NewDelay[] | Promise<NewDelay[]> {
   const length = readable('items', () => lengthOf(items, 'items'));
   const seen = new Set<string>();
@@ -127,6 +139,7 @@ export function newDelaysOf(
     return blamedOn(`items[${index}]`, () => {
       const { name, payload, options } = parseScheduleItem(item);
       const delay = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
+      if (added !== undefined) delay.headers = withHeaders(delay.headers, added);
       size.add(delay.payload);
       if (delay.key === null) return delay;
       const key = keyText(delay);

@@ -1,3 +1,4 @@
+import type { TracingChannel } from 'node:diagnostics_channel';
 import {
   type DelayAdminAction,
   type DelayAdminMessage,
@@ -8,6 +9,7 @@ import {
 } from '../api/channels.js';
 import type { DelayHeaders } from '../api/delay.js';
 import type { Counts, DelayFilter, DelayTarget } from '../api/selection.js';
+import type { DelayTelemetry, TracedOperations } from '../api/telemetry.js';
 import { readable } from '../config/known-options.js';
 import type { NameAndKey, Target } from './arguments.js';
 
@@ -16,13 +18,21 @@ interface Answer {
   id?: string;
 }
 
-/** What the channels are told of the calls of `DelayService` and `DelayAdmin`. */
+/** What the channels and telemetry are told of the calls of `DelayService` and `DelayAdmin`. */
 export class TracedCalls {
-  constructor(private readonly node: string) {}
+  constructor(
+    private readonly node: string,
+    private readonly telemetry?: DelayTelemetry,
+  ) {}
+
+  /** Whether a call is reported; otherwise it needs none of what the next four methods make. */
+  traces(operation: keyof TracedOperations): boolean {
+    return this.telemetry !== undefined || delayChannels[operation].hasSubscribers;
+  }
 
   /**
-   * This one and the next three: only if their channel has subscribers.
    * @param headers JSON text; null: none
+   * @param write gets those of the trace, too
    */
   schedule<Result extends Answer>(
     {
@@ -31,16 +41,16 @@ export class TracedCalls {
       group,
       headers: text,
     }: Pick<DelayScheduleMessage, 'key' | 'group'> & { name: string; headers: string | null },
-    write: () => Promise<Result>,
+    write: Write<Result>,
   ): Promise<Result> {
     const headers = text === null ? {} : (JSON.parse(text) as DelayHeaders);
     const message = { node: this.node, name, key, group, headers, count: 1 };
-    return traced(delayChannels.schedule, message, write, (result) => tell(message, result));
+    return this.#run('schedule', message, write, (result) => tell(message, result));
   }
 
   scheduleMany<Result extends Answer>(
     names: readonly string[],
-    write: () => Promise<Result[]>,
+    write: Write<Result[]>,
   ): Promise<Result[]> {
     const message: DelayScheduleMessage = {
       node: this.node,
@@ -50,7 +60,7 @@ export class TracedCalls {
       headers: {},
       count: names.length,
     };
-    return traced(delayChannels.schedule, message, write, (results) => tellAll(message, results));
+    return this.#run('schedule', message, write, (results) => tellAll(message, results));
   }
 
   change<Result extends Answer>(
@@ -59,7 +69,7 @@ export class TracedCalls {
     write: () => Promise<Result>,
   ): Promise<Result> {
     const message: DelayChangeMessage = { node: this.node, name, key, count: 1 };
-    return traced(delayChannels[verb], message, write, (result) => tell(message, result));
+    return this.#run(verb, message, write, (result) => tell(message, result));
   }
 
   changeMany<Result extends Answer>(
@@ -73,7 +83,7 @@ export class TracedCalls {
       key: null,
       count: targets.length,
     };
-    return traced(delayChannels[verb], message, write, (results) => tellAll(message, results));
+    return this.#run(verb, message, write, (results) => tellAll(message, results));
   }
 
   /** A change of listed delays, on the channel `admin` if that has subscribers. */
@@ -113,6 +123,19 @@ export class TracedCalls {
     return await this.#admin({ action, targets: null, filter, by }, write);
   }
 
+  #run<Operation extends keyof TracedOperations, Result>(
+    operation: Operation,
+    message: TracedOperations[Operation],
+    write: Write<Result>,
+    answered: (result: Result) => void,
+  ): Promise<Result> {
+    const { telemetry } = this;
+    const channel = delayChannels[operation] as TracingChannel<unknown, typeof message>;
+    const run = (): Promise<Result> =>
+      telemetry === undefined ? write() : telemetry.runCall(operation, message, write);
+    return traced(channel, message, run, answered);
+  }
+
   #admin<Result>(
     about: Pick<DelayAdminMessage, 'action' | 'targets' | 'filter' | 'by'>,
     write: () => Promise<Result>,
@@ -149,6 +172,9 @@ function tellAll(
   const verdict = onlyOf(results.map((result) => result.verdict));
   if (verdict !== undefined) message.verdict = verdict;
 }
+
+/** @param headers to be stored beside the caller's */
+type Write<Result> = (headers?: DelayHeaders) => Promise<Result>;
 
 function tell(message: DelayScheduleMessage | DelayChangeMessage, { verdict, id }: Answer): void {
   message.verdict = verdict;

@@ -8,6 +8,7 @@ import type {
   ParsedPayloadOf,
 } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
+import type { DelayTelemetry } from '../api/telemetry.js';
 import type { BackoffOptions, ExponentialBackoff } from './backoff.js';
 import {
   atStart,
@@ -217,6 +218,15 @@ export interface DelayQueueOptions {
    * @see docs/recipes/encrypted-payloads.md
    */
   codec?: PayloadCodec;
+  /**
+   * Spans and metrics for OpenTelemetry: `openTelemetry()` of `nestjs-delay-queue/opentelemetry`.
+   *
+   * Delays then carry `traceparent` and `tracestate` in their headers.
+   * @default undefined
+   * @range `openTelemetry()`
+   * @see docs/recipes/opentelemetry.md
+   */
+  telemetry?: DelayTelemetry | undefined;
 }
 
 /** {@link DelayQueueOptions}, checked and with defaults, all times in milliseconds. */
@@ -250,6 +260,7 @@ export interface ResolvedOptions {
   resolveManager: (() => unknown) | undefined;
   /** Schemas and codec. */
   payloads: Payloads;
+  telemetry: DelayTelemetry | undefined;
 }
 
 /** Injection token of {@link ResolvedOptions}. */

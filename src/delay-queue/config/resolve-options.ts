@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { DelayInvalidError } from '../api/errors.js';
+import type { DelayTelemetry } from '../api/telemetry.js';
 import { BACKOFF_DEFAULT, parseBackoff } from './backoff.js';
 import { atStart, checkKnownOptions, isClass, shown } from './known-options.js';
 import { type Bound, checkInteger, parseDurationBetween } from './durations.js';
@@ -21,7 +22,13 @@ const NODE_NAME_LENGTH_MAX = 80;
 const HOSTNAME_LENGTH_MAX = 60;
 
 /** Options with a computed default, or without one. */
-const WITHOUT_DEFAULT = { nodeName: true, deployment: true, resolveManager: true, codec: true };
+const WITHOUT_DEFAULT = {
+  nodeName: true,
+  deployment: true,
+  resolveManager: true,
+  codec: true,
+  telemetry: true,
+};
 
 const DEFAULTS = {
   schema: 'delay_queue',
@@ -83,6 +90,7 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
       enhancers: parseEnhancers(given['enhancers']),
       resolveManager: checkResolveManager(given['resolveManager']),
       payloads: new Payloads(payloadBytesMax, checkCodec(given['codec'])),
+      telemetry: checkTelemetry(given['telemetry']),
     };
     if (resolved.loadEveryMs >= resolved.horizonMs) {
       throw new DelayInvalidError(
@@ -142,6 +150,20 @@ function checkResolveManager(value: unknown): (() => unknown) | undefined {
   throw new DelayInvalidError(
     'resolveManager',
     `must be a function that returns an EntityManager or undefined, not ${shown(value)}`,
+  );
+}
+
+function checkTelemetry(value: unknown): DelayTelemetry | undefined {
+  if (value === undefined) return undefined;
+  const methods = ['observe', 'runCall', 'runAttempts'];
+  const isMade =
+    typeof value === 'object' &&
+    value !== null &&
+    methods.every((method) => typeof Reflect.get(value, method) === 'function');
+  if (isMade) return value as DelayTelemetry;
+  throw new DelayInvalidError(
+    'telemetry',
+    `must be what openTelemetry() of nestjs-delay-queue/opentelemetry returns, not ${shown(value)}`,
   );
 }
 

@@ -1,4 +1,4 @@
-import type { CatchUp, DelayRepeat, OnConflict } from '../api/delay.js';
+import type { CatchUp, DelayHeaders, DelayRepeat, OnConflict } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import { cronIn } from '../recurrence/recurrence.js';
 import {
@@ -116,6 +116,23 @@ export function checkHeaders(value: unknown): string | null {
     if (bytes <= BYTES_MAX) return json;
     throw new DelayInvalidError('headers', `must take at most ${BYTES_MAX} bytes, not ${bytes}`);
   });
+}
+
+/**
+ * Adds headers to those of a caller. They are left out if the caller gave one of them, and the last
+ * ones if there is no room.
+ * @param given JSON text, as {@link checkHeaders} returns it
+ */
+export function withHeaders(given: string | null, added: DelayHeaders): string | null {
+  const own = given === null ? {} : (JSON.parse(given) as DelayHeaders);
+  const names = Object.keys(added);
+  if (names.some((name) => Object.hasOwn(own, name))) return given;
+  const all = Object.entries({ ...own, ...added });
+  for (let count = all.length; count > all.length - names.length; count--) {
+    const json = JSON.stringify(Object.fromEntries(all.slice(0, count)));
+    if (count <= HEADERS_MAX && Buffer.byteLength(json) <= BYTES_MAX) return json;
+  }
+  return given;
 }
 
 /** Options of a recurrence. */

@@ -52,6 +52,12 @@ export class EngineConnections implements Runner {
     this.#watchPool();
   }
 
+  /** How many of its connections run statements, and how many wait for some. */
+  get figures(): { used: number; idle: number } {
+    const [engines, callers] = [this.#engines.figures, this.#callers.figures];
+    return { used: engines.used + callers.used, idle: engines.idle + callers.idle };
+  }
+
   /** The size of the application's own pool, on which transactional handlers run. */
   get applicationPoolMax(): number {
     return this.#driver.master?.options.max ?? 10;

@@ -48,6 +48,11 @@ export class OwnPool implements Runner {
     this.#openedBeforeMs = Math.max(openedBeforeMs, this.#openedBeforeMs);
   }
 
+  get figures(): { used: number; idle: number } {
+    const { totalCount, idleCount } = this.pool;
+    return { used: totalCount - idleCount, idle: idleCount };
+  }
+
   get isClosing(): boolean {
     return this.#isClosing;
   }

@@ -104,9 +104,8 @@ export class Kept<Reading> {
     return reading;
   }
 
-  /** The last reading, without waiting; has the next one fetched when it is too old. */
+  /** The last reading, however old. */
   get last(): { reading: Reading; ageMs: number } | undefined {
-    this.now.catch(() => {});
     const last = this.#last;
     return last && { reading: last.reading, ageMs: performance.now() - last.atMs };
   }

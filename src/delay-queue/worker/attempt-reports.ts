@@ -5,6 +5,7 @@ import {
   ended,
 } from '../api/channels.js';
 import { type DelayEvents, withCause } from '../api/events.js';
+import type { DelayTelemetry } from '../api/telemetry.js';
 import { type Attempt, deadEvent, endOf } from './attempt.js';
 import type { Call } from './call.js';
 
@@ -23,6 +24,7 @@ export class AttemptStarts {
   constructor(
     private readonly events: DelayEvents,
     private readonly node = '',
+    private readonly telemetry?: DelayTelemetry,
   ) {}
 
   /** Calls the handler of a call, through `invoke`. */
@@ -30,8 +32,8 @@ export class AttemptStarts {
     if (call.onDead === null && this.events.isHeard('started')) {
       for (const { event } of call.attempts) this.events.emit('started', event);
     }
-    if (!delayChannels.attempt.hasSubscribers) return invoke(call);
-    return this.#traced(call, invoke);
+    const isTraced = delayChannels.attempt.hasSubscribers || this.telemetry !== undefined;
+    return isTraced ? this.#traced(call, invoke) : invoke(call);
   }
 
   #traced<Result>(call: Call, invoke: (call: Call) => Result): Result {
@@ -41,14 +43,24 @@ export class AttemptStarts {
     );
     const [first, ...others] = messages as [DelayAttemptMessage, ...DelayAttemptMessage[]];
     for (const message of others) start.publish(message);
-    const result = start.runStores(first, () => invoke(call));
+    const { telemetry } = this;
+    const run = (): Result => invoke(call);
+    const result = start.runStores(
+      first,
+      telemetry === undefined ? run : () => telemetry.runAttempts(messages, run),
+    );
     for (const message of messages) end.publish(message);
     return result;
   }
 
   #messageOf(call: Call, attempt: Attempt): DelayAttemptMessage {
-    const { node } = this;
-    return { ...attempt.event, node, batch: call.attempts.length, onDead: call.onDead !== null };
+    return {
+      ...attempt.event,
+      node: this.node,
+      batch: call.attempts.length,
+      onDead: call.onDead !== null,
+      recurring: attempt.occurrence !== null,
+    };
   }
 }
 

@@ -217,7 +217,7 @@ function executingOf(setup: WorkerSetup, parts: Basis & Core): Executing {
   const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
   // A call of `@OnDeadDelay` takes no slot; one runs at a time.
   const callsMax = names.inAll + (registry.all().some(({ onDead }) => onDead) ? 1 : 0);
-  const starts = new AttemptStarts(events, options.nodeName);
+  const starts = new AttemptStarts(events, options.nodeName, options.telemetry);
   const executor = new Executor(
     wheel,
     fenced,

@@ -38,6 +38,7 @@ describe('the options of the module', () => {
       around: [],
       enhancers: false,
       resolveManager: undefined,
+      telemetry: undefined,
       deployment: undefined,
       payloads: { bytesMax: 65_536 },
     });
@@ -54,6 +55,7 @@ describe('the options of the module', () => {
     };
     const integers = { concurrency: 1, maxAttempts: 3, claimBatch: 5_000, connections: 2 };
     const codec = { encode: pass, decode: pass };
+    const telemetry = { observe: pass, runCall: pass, runAttempts: pass };
     const given = {
       ...same,
       ...integers,
@@ -68,6 +70,7 @@ describe('the options of the module', () => {
       payloadBytesMax: 1_048_576,
       around: [pass, { around: pass }],
       resolveManager: pass,
+      telemetry,
       payloads: { 'order.close': z.object({}) },
       codec,
     };
@@ -87,6 +90,7 @@ describe('the options of the module', () => {
       payloadBytesMax: 1_048_576,
       around: [pass, expect.any(Function)],
       resolveManager: pass,
+      telemetry,
       payloads: { bytesMax: 1_048_576, codec },
     });
   });
@@ -107,6 +111,8 @@ describe('the options of the module', () => {
     [{ around: [pass, null] }, 'around[1]: must be a function, or an object with a method around'],
     [{ around: class Tracing {} }, 'around: is a class; give an instance of it'],
     [{ around: Array(21).fill(pass) }, 'around: must be at most 20, not 21'],
+    [{ telemetry: pass }, 'telemetry: must be what openTelemetry() of'],
+    [{ telemetry: { observe: pass } }, 'telemetry: must be what openTelemetry() of'],
     [{ nodeName: 'a\nb' }, 'nodeName: must be'],
     [{ nodeName: 'x'.repeat(81) }, 'nodeName: must be'],
     [{ deployment: '' }, 'deployment: must be'],

@@ -3,6 +3,7 @@ import type {
   BacklogFigures,
   BacklogReason,
   CauseFields,
+  ConnectionFigures,
   DatabaseReason,
   DelayExplanationCause,
   DelayFigures,
@@ -64,6 +65,8 @@ function answers() {
   same<DelayFigures['names'], NameFigures[]>(true);
   same<DelayFigures['backlog'], BacklogFigures | null>(true);
   same<NameFigures['prefetched'], number>(true);
+  same<DelayFigures['connections'], ConnectionFigures>(true);
+  same<keyof ConnectionFigures, 'used' | 'idle'>(true);
   same<BacklogFigures['overdue'], OverdueFigures[]>(true);
   same<OverdueFigures['heldBy'], 'pause' | 'limit' | null>(true);
   same<keyof HealthIndicator<unknown>, 'up' | 'down' | 'degraded'>(true);

@@ -1,0 +1,43 @@
+import type { DelayAttemptMessage, DelayChangeMessage, DelayScheduleMessage } from './channels.js';
+import type { DelayHeaders } from './delay.js';
+import type { DelayFigures } from './health.js';
+
+/** The calls of `DelayService` that have a channel. */
+export interface TracedOperations {
+  schedule: DelayScheduleMessage;
+  cancel: DelayChangeMessage;
+  reschedule: DelayChangeMessage;
+}
+
+/** A node of this process, as the option `telemetry` sees it. */
+export interface ObservedNode {
+  name: string;
+  /** As those of `DelayHealth`, without a statement: the backlog as it was fetched last. */
+  figures(): DelayFigures;
+  /** Has the backlog fetched, at most once in five seconds. */
+  refresh(): void;
+}
+
+/**
+ * The option `telemetry`: what `openTelemetry()` of `nestjs-delay-queue/opentelemetry` returns. The
+ * channels tell how calls and attempts end; this runs them in a context, and carries that along.
+ */
+export interface DelayTelemetry {
+  /** A node starts. @returns what to call when it has stopped */
+  observe(node: ObservedNode): () => void;
+  /**
+   * Runs a call of `DelayService`.
+   * @param run makes the call; call it once. A `schedule` stores the headers beside those of the
+   * caller, which come first if there is no room for all
+   */
+  runCall<Operation extends keyof TracedOperations, Result>(
+    operation: Operation,
+    message: TracedOperations[Operation],
+    run: (headers?: DelayHeaders) => Result,
+  ): Result;
+  /**
+   * Runs the handler of one delay, or of a batch.
+   * @param run calls it; call it once
+   */
+  runAttempts<Result>(messages: readonly DelayAttemptMessage[], run: () => Result): Result;
+}

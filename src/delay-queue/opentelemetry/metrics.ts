@@ -1,0 +1,171 @@
+import {
+  type Attributes,
+  type BatchObservableResult,
+  type Meter,
+  type MeterProvider,
+  metrics,
+  type Observable,
+} from '@opentelemetry/api';
+import type { DelayFigures, OverdueFigures } from '../api/health.js';
+import type { ObservedNode } from '../api/telemetry.js';
+import { ATTRIBUTES, DURATION_SECONDS, LATENESS_SECONDS, METRICS, SCOPE, SYSTEM } from './names.js';
+
+const seconds = (explicitBucketBoundaries: number[]) => ({
+  unit: 's',
+  advice: { explicitBucketBoundaries },
+});
+
+const instrumentsOf = (meter: Meter) => ({
+  processDuration: meter.createHistogram(METRICS.processDuration, {
+    ...seconds(DURATION_SECONDS),
+    description: 'How long handlers ran',
+  }),
+  operationDuration: meter.createHistogram(METRICS.operationDuration, {
+    ...seconds(DURATION_SECONDS),
+    description: 'How long calls of DelayService took',
+  }),
+  lateness: meter.createHistogram(METRICS.lateness, {
+    ...seconds(LATENESS_SECONDS),
+    description: 'Start of an attempt minus due, on the clock of the database',
+  }),
+  sent: meter.createCounter(METRICS.sent, { unit: '{message}', description: 'Delays scheduled' }),
+  consumed: meter.createCounter(METRICS.consumed, {
+    unit: '{message}',
+    description: 'Attempts started',
+  }),
+  attempts: meter.createCounter(METRICS.attempts, {
+    unit: '{attempt}',
+    description: 'Attempts ended, by outcome',
+  }),
+  statements: meter.createCounter(METRICS.statements, {
+    unit: '{statement}',
+    description: 'Statements of the loop',
+  }),
+  statementRows: meter.createCounter(METRICS.statementRows, {
+    unit: '{row}',
+    description: 'Rows that they claimed, read or wrote',
+  }),
+});
+
+export type Instruments = ReturnType<typeof instrumentsOf>;
+
+const gaugesOf = (meter: Meter) => {
+  const gauge = (name: string, unit: string, description: string): Observable =>
+    meter.createObservableGauge(name, { unit, description });
+  return {
+    running: gauge(METRICS.running, '{attempt}', 'Calls of handlers that run here'),
+    concurrency: gauge(METRICS.concurrency, '{attempt}', 'Most that run here at a time'),
+    ready: gauge(METRICS.ready, '{message}', 'Due delays that wait for a slot here'),
+    watched: gauge(METRICS.watched, '{message}', 'Delays in the timing wheel of this node'),
+    loadAge: gauge(METRICS.loadAge, 's', 'Since the last load was answered'),
+    overdue: gauge(METRICS.overdue, '{message}', 'Due delays of all nodes, by what holds them'),
+    oldestOverdue: gauge(METRICS.oldestOverdue, 's', 'How long the oldest of them has been due'),
+    dueSoon: gauge(METRICS.dueSoon, '{message}', 'Delays of all nodes due within a minute'),
+    deadLetters: gauge(METRICS.deadLetters, '{message}', 'Dead letters of all nodes'),
+    connections: gauge(METRICS.connections, '{connection}', 'Connections of the engine, by state'),
+  };
+};
+
+type Gauges = ReturnType<typeof gaugesOf>;
+
+/**
+ * The instruments of whichever meter provider is set now: unlike that for traces, the global one has
+ * no proxy, so instruments that were made before an SDK started would stay silent.
+ */
+export class Metrics {
+  #provider: MeterProvider | undefined;
+  #instruments: Instruments | undefined;
+  readonly #nodes = new Map<ObservedNode, () => void>();
+
+  get now(): Instruments {
+    const provider = metrics.getMeterProvider();
+    if (this.#instruments !== undefined && provider === this.#provider) return this.#instruments;
+    this.#provider = provider;
+    const meter = provider.getMeter(SCOPE);
+    const instruments = instrumentsOf(meter);
+    this.#instruments = instruments;
+    for (const [node, leave] of this.#nodes) {
+      leave();
+      this.#nodes.set(node, gauged(meter, node));
+    }
+    return instruments;
+  }
+
+  /** Shows the figures of a node until `leave`. */
+  watch(node: ObservedNode): void {
+    this.#nodes.set(node, () => {});
+    this.#instruments = undefined;
+    void this.now;
+  }
+
+  leave(node: ObservedNode): void {
+    this.#nodes.get(node)?.();
+    this.#nodes.delete(node);
+  }
+}
+
+/** @returns what ends it */
+function gauged(meter: Meter, node: ObservedNode): () => void {
+  const gauges = gaugesOf(meter);
+  const all = Object.values(gauges);
+  const overdue = new Overdue(gauges);
+  const observe = (result: BatchObservableResult): void => {
+    const figures = node.figures();
+    show(figures, gauges, result);
+    if (figures.backlog !== null) overdue.show(figures.backlog.overdue, result);
+  };
+  meter.addBatchObservableCallback(observe, all);
+  return () => meter.removeBatchObservableCallback(observe, all);
+}
+
+/** The figures are those that the node has: showing them waits for nothing. */
+function show(
+  { names, ready, watched, loadAgeMs, backlog, connections }: DelayFigures,
+  gauges: Gauges,
+  result: BatchObservableResult,
+): void {
+  const observe = (gauge: keyof Gauges, value: number, more: Attributes = {}): void =>
+    result.observe(gauges[gauge], value, { [ATTRIBUTES.system]: SYSTEM, ...more });
+  for (const { name, running, concurrency } of names) {
+    observe('running', running, { [ATTRIBUTES.destination]: name });
+    observe('concurrency', concurrency, { [ATTRIBUTES.destination]: name });
+  }
+  observe('ready', ready);
+  observe('watched', watched);
+  if (loadAgeMs !== null) observe('loadAge', loadAgeMs / 1_000);
+  for (const [state, count] of Object.entries(connections)) {
+    observe('connections', count, { [ATTRIBUTES.state]: state });
+  }
+  if (backlog === null) return;
+  observe('dueSoon', backlog.dueSoon);
+  observe('deadLetters', backlog.dead);
+}
+
+/** What is overdue, and then no more: an SDK repeats the last value that a series had. */
+class Overdue {
+  #shown = new Map<string, Attributes>();
+
+  constructor(private readonly gauges: Pick<Gauges, 'overdue' | 'oldestOverdue'>) {}
+
+  show(all: readonly OverdueFigures[], result: BatchObservableResult): void {
+    const before = this.#shown;
+    this.#shown = new Map();
+    for (const { name, heldBy, isServed, overdue, oldestMs } of all) {
+      const of = {
+        [ATTRIBUTES.system]: SYSTEM,
+        [ATTRIBUTES.destination]: name,
+        [ATTRIBUTES.heldBy]: heldBy ?? 'nothing',
+        [ATTRIBUTES.served]: isServed,
+      };
+      const series = `${heldBy} ${isServed} ${name}`;
+      before.delete(series);
+      this.#shown.set(series, of);
+      result.observe(this.gauges.overdue, overdue, of);
+      result.observe(this.gauges.oldestOverdue, oldestMs / 1_000, of);
+    }
+    for (const of of before.values()) {
+      result.observe(this.gauges.overdue, 0, of);
+      result.observe(this.gauges.oldestOverdue, 0, of);
+    }
+  }
+}

@@ -1,0 +1,199 @@
+import { type Attributes, context, diag, type Span } from '@opentelemetry/api';
+import {
+  type DelayAttemptMessage,
+  type DelayChannelMap,
+  delayChannels,
+  type DelayMessage,
+} from '../api/channels.js';
+import type { DelayHeaders } from '../api/delay.js';
+import type { DelayTelemetry, ObservedNode, TracedOperations } from '../api/telemetry.js';
+import { errorTypeOf } from './errors.js';
+import { Metrics } from './metrics.js';
+import { ATTRIBUTES, SYSTEM } from './names.js';
+import {
+  abandon,
+  type CallMessage,
+  endAttempt,
+  endCall,
+  inside,
+  isFailed,
+  operationOf,
+  startAttempts,
+  startCall,
+} from './spans.js';
+import { headersOf } from './trace-context.js';
+
+/** What has a span, from its start to the end of all its messages. */
+interface Open {
+  span: Span;
+  beganAtMs: number;
+  /** Delays of a batch that have not ended. */
+  left: number;
+}
+
+/** How old the backlog may be that a reader of metrics gets, while the node works. */
+const REFRESH_MS = 10_000;
+
+const CALLS = ['schedule', 'cancel', 'reschedule'] as const;
+
+/** The statements of the loop, each with the rows that it is about. */
+const STATEMENTS = {
+  claim: ({ claimed = 0 }: DelayChannelMap['claim']) => claimed,
+  load: ({ count }: DelayChannelMap['load']) => count,
+  scan: ({ count }: DelayChannelMap['scan']) => count,
+  complete: ({ written = 0 }: DelayChannelMap['complete']) => written,
+};
+
+/** Makes spans and metrics of what the nodes of one `openTelemetry()` do. */
+export class Observer implements DelayTelemetry {
+  readonly #metrics = new Metrics();
+  readonly #open = new Map<DelayMessage, Open>();
+
+  observe(node: ObservedNode): () => void {
+    let refreshedAtMs = -Infinity;
+    const refresh = ({ node: name }: DelayMessage): void => {
+      const nowMs = performance.now();
+      if (name !== node.name || nowMs < refreshedAtMs + REFRESH_MS) return;
+      refreshedAtMs = nowMs;
+      node.refresh();
+    };
+    const offs = [
+      heard('load', refresh),
+      heard('schedule', refresh),
+      ...CALLS.map((call) => heard(call, (message) => this.#callEnded(call, message))),
+      heard('attempt', (message) => this.#attemptEnded(message)),
+      ...keysOf(STATEMENTS).map((statement) =>
+        heard(statement, (message) => {
+          if (message.node === node.name) this.#answered(statement, message);
+        }),
+      ),
+    ];
+    quietly(() => this.#metrics.watch(node));
+    return () => {
+      for (const off of offs) off();
+      quietly(() => this.#metrics.leave(node));
+      for (const [message, { span }] of this.#open) {
+        if (message.node !== node.name) continue;
+        this.#open.delete(message);
+        quietly(() => abandon(span));
+      }
+    };
+  }
+
+  runCall<Operation extends keyof TracedOperations, Result>(
+    operation: Operation,
+    message: TracedOperations[Operation],
+    run: (headers?: DelayHeaders) => Result,
+  ): Result {
+    const span = quietly(() => startCall(operation, message));
+    if (span === undefined) return run();
+    this.#open.set(message, { span, beganAtMs: performance.now(), left: 1 });
+    return context.with(inside(span), run, undefined, headersOf(span.spanContext()));
+  }
+
+  runAttempts<Result>(messages: readonly DelayAttemptMessage[], run: () => Result): Result {
+    const started = quietly(() => startAttempts(messages));
+    if (started === undefined) return run();
+    const { span, inside: within } = started;
+    const open = { span, beganAtMs: performance.now(), left: messages.length };
+    for (const message of messages) this.#open.set(message, open);
+    quietly(() => this.#countStarted(messages));
+    return context.with(within, run);
+  }
+
+  #countStarted(messages: readonly DelayAttemptMessage[]): void {
+    const { consumed, lateness } = this.#metrics.now;
+    for (const message of messages) {
+      const of = about(operationOf(message), message.name);
+      consumed.add(1, of);
+      lateness.record(message.latenessMs / 1_000, of);
+    }
+  }
+
+  #callEnded(operation: keyof TracedOperations, message: CallMessage): void {
+    const open = this.#ended(message);
+    if (open === undefined) return;
+    endCall(open.span, message);
+    const { operationDuration, sent } = this.#metrics.now;
+    const { name, error } = message;
+    const of = about(operation, name);
+    const failed = error === undefined ? of : withError(of, error);
+    operationDuration.record((performance.now() - open.beganAtMs) / 1_000, failed);
+    if (operation === 'schedule') sent.add(message.count, failed);
+  }
+
+  #attemptEnded(message: DelayAttemptMessage): void {
+    const open = this.#ended(message);
+    if (open === undefined) return;
+    endAttempt(open.span, message);
+    if (open.left === 0) open.span.end();
+    const { name, outcome, error, durationMs } = message;
+    const { attempts, processDuration } = this.#metrics.now;
+    const of = about(operationOf(message), name);
+    attempts.add(1, { ...of, [ATTRIBUTES.outcome]: outcome });
+    // One call, one duration.
+    if (open.left > 0) return;
+    const failed = isFailed(outcome) ? withError(of, error ?? outcome) : of;
+    // NaN: the handler was not called.
+    if (durationMs !== undefined && durationMs >= 0) {
+      processDuration.record(durationMs / 1_000, failed);
+    }
+  }
+
+  #answered<Name extends keyof typeof STATEMENTS>(
+    statement: Name,
+    message: DelayChannelMap[Name],
+  ): void {
+    const { statements, statementRows } = this.#metrics.now;
+    const of = { [ATTRIBUTES.system]: SYSTEM, [ATTRIBUTES.statement]: statement };
+    const { error } = message;
+    statements.add(1, error === undefined ? of : withError(of, error));
+    const rowsOf = STATEMENTS[statement] as (message: DelayChannelMap[Name]) => number;
+    const rows = rowsOf(message);
+    if (rows > 0) statementRows.add(rows, of);
+  }
+
+  /** @returns what it was part of; undefined: of a node that is not observed here */
+  #ended(message: DelayMessage): Open | undefined {
+    const open = this.#open.get(message);
+    if (open === undefined) return undefined;
+    this.#open.delete(message);
+    open.left -= 1;
+    return open;
+  }
+}
+
+function heard<Name extends keyof DelayChannelMap>(
+  name: Name,
+  end: (message: DelayChannelMap[Name]) => void,
+): () => void {
+  const { asyncEnd } = delayChannels[name];
+  const subscriber = (message: unknown): void => end(message as DelayChannelMap[Name]);
+  asyncEnd.subscribe(subscriber);
+  return () => {
+    asyncEnd.unsubscribe(subscriber);
+  };
+}
+
+const about = (operation: string, name: string | null): Attributes => ({
+  [ATTRIBUTES.system]: SYSTEM,
+  [ATTRIBUTES.operationName]: operation,
+  ...(name !== null && { [ATTRIBUTES.destination]: name }),
+});
+
+const withError = (of: Attributes, error: unknown): Attributes => ({
+  ...of,
+  [ATTRIBUTES.errorType]: errorTypeOf(error),
+});
+
+/** An SDK with a fault must not cost a delay: its error goes to OpenTelemetry's own log. */
+function quietly<Result>(work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch (error) {
+    diag.error('nestjs-delay-queue cannot report', error);
+    return undefined;
+  }
+}
+
+const keysOf = <Key extends string>(of: Record<Key, unknown>): Key[] => Object.keys(of) as Key[];

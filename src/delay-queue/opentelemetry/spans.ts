@@ -1,0 +1,138 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api';
+import type { AttemptEnd, DelayAttemptMessage } from '../api/channels.js';
+import type { TracedOperations } from '../api/telemetry.js';
+import { errorTypeOf, exceptionOf } from './errors.js';
+import { ATTRIBUTES, SCOPE, SYSTEM } from './names.js';
+import { contextOf } from './trace-context.js';
+
+/** Asked for each time, so that a tracer provider which is set later, or anew, is used. */
+const tracer = (): Tracer => trace.getTracer(SCOPE);
+
+/** Ends of an attempt that are failures, or leave it without effect against its handler's will. */
+const FAILED: ReadonlySet<AttemptEnd> = new Set<AttemptEnd>([
+  'retrying',
+  'split',
+  'unreadable',
+  'dead',
+  'exhausted',
+  'lost',
+]);
+
+export const isFailed = (outcome: AttemptEnd | undefined): boolean =>
+  outcome !== undefined && FAILED.has(outcome);
+
+export type CallMessage = TracedOperations[keyof TracedOperations];
+
+/** The span of a call of `DelayService`, a child of what is active. */
+export function startCall(operation: keyof TracedOperations, message: CallMessage): Span {
+  const { name, key, node } = message;
+  const isSchedule = operation === 'schedule';
+  const attributes: Attributes = {
+    [ATTRIBUTES.system]: SYSTEM,
+    [ATTRIBUTES.operationName]: operation,
+    [ATTRIBUTES.clientId]: node,
+  };
+  if (isSchedule) attributes[ATTRIBUTES.operationType] = 'send';
+  if (name !== null) attributes[ATTRIBUTES.destination] = name;
+  if (key !== null) attributes[ATTRIBUTES.key] = key;
+  if (message.count > 1) attributes[ATTRIBUTES.batchCount] = message.count;
+  if ('group' in message && message.group !== null) attributes[ATTRIBUTES.group] = message.group;
+  const kind = isSchedule ? SpanKind.PRODUCER : SpanKind.CLIENT;
+  return tracer().startSpan(titleOf(operation, name), { kind, attributes });
+}
+
+export function endCall(span: Span, { verdict, id, error }: CallMessage): void {
+  if (verdict !== undefined) span.setAttribute(ATTRIBUTES.verdict, verdict);
+  if (id !== undefined) span.setAttribute(ATTRIBUTES.messageId, id);
+  if (error !== undefined) fail(span, error);
+  span.end();
+}
+
+/**
+ * The span of one call of a handler. The span that scheduled a delay is its parent, hours later and
+ * on another node. A batch has many of them, and a delay that recurs would make one endless trace of
+ * all its runs: those have links instead.
+ */
+export function startAttempts(messages: readonly DelayAttemptMessage[]): {
+  span: Span;
+  inside: Context;
+} {
+  const [first] = messages as readonly [DelayAttemptMessage];
+  const operation = operationOf(first);
+  const isParent = messages.length === 1 && !first.recurring;
+  const parent = isParent ? contextOf(first.headers) : undefined;
+  const outside = parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
+  const span = tracer().startSpan(
+    titleOf(operation, first.name),
+    {
+      kind: SpanKind.CONSUMER,
+      attributes: attributesOf(messages, operation),
+      ...(!isParent && { links: messages.flatMap(linkOf) }),
+    },
+    outside,
+  );
+  return { span, inside: trace.setSpan(outside, span) };
+}
+
+/** `@OnDeadDelay` is told apart from attempts of the delay. */
+export const operationOf = ({ onDead }: DelayAttemptMessage): string =>
+  onDead ? 'process_dead' : 'process';
+
+function attributesOf(messages: readonly DelayAttemptMessage[], operation: string): Attributes {
+  const [first] = messages as readonly [DelayAttemptMessage];
+  const attributes: Attributes = {
+    [ATTRIBUTES.system]: SYSTEM,
+    [ATTRIBUTES.operationName]: operation,
+    [ATTRIBUTES.operationType]: 'process',
+    [ATTRIBUTES.destination]: first.name,
+    [ATTRIBUTES.clientId]: first.node,
+  };
+  if (messages.length > 1) return { ...attributes, [ATTRIBUTES.batchCount]: messages.length };
+  attributes[ATTRIBUTES.messageId] = first.id;
+  attributes[ATTRIBUTES.attempt] = first.attempt;
+  attributes[ATTRIBUTES.lateness] = first.latenessMs / 1_000;
+  if (first.key !== null) attributes[ATTRIBUTES.key] = first.key;
+  if (first.group !== null) attributes[ATTRIBUTES.group] = first.group;
+  return attributes;
+}
+
+function linkOf({ headers, id }: DelayAttemptMessage): Link[] {
+  const from = contextOf(headers);
+  return from === undefined ? [] : [{ context: from, attributes: { [ATTRIBUTES.messageId]: id } }];
+}
+
+/** One of the delays of the span has ended. */
+export function endAttempt(span: Span, { outcome, error, batch }: DelayAttemptMessage): void {
+  if (batch === 1 && outcome !== undefined) span.setAttribute(ATTRIBUTES.outcome, outcome);
+  if (isFailed(outcome)) fail(span, error ?? outcome);
+}
+
+/** The node stops, and never learned how the call ended. */
+export function abandon(span: Span): void {
+  span.setStatus({ code: SpanStatusCode.ERROR, message: 'the node stopped' });
+  span.end();
+}
+
+function fail(span: Span, error: unknown): void {
+  const exception = exceptionOf(error);
+  span.setAttribute(ATTRIBUTES.errorType, errorTypeOf(error));
+  span.recordException(exception);
+  span.setStatus({ code: SpanStatusCode.ERROR, message: exception.message });
+}
+
+const titleOf = (operation: string, name: string | null): string =>
+  name === null ? operation : `${operation} ${name}`;
+
+/** Where what a call does belongs to its span. */
+export const inside = (span: Span): Context => trace.setSpan(context.active(), span);

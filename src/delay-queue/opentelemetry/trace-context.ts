@@ -1,0 +1,54 @@
+import {
+  createTraceState,
+  isSpanContextValid,
+  type SpanContext,
+  type TraceState,
+} from '@opentelemetry/api';
+import type { DelayHeaders } from '../api/delay.js';
+
+/*
+ * W3C Trace Context, written here and not by the application's propagators: those may add baggage, which
+ * is not for a database, and a delay is read by this package alone.
+ * https://www.w3.org/TR/trace-context/
+ */
+
+const TRACEPARENT = 'traceparent';
+const TRACESTATE = 'tracestate';
+
+/** Later versions may have more fields behind the flags. */
+const PATTERN = /^(?!ff)([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
+
+/** A longer one must be cut by whole members, so it is left out. */
+const TRACESTATE_LENGTH_MAX = 512;
+
+/** @returns the headers that carry a context; undefined: it has no trace */
+export function headersOf(context: SpanContext): DelayHeaders | undefined {
+  if (!isSpanContextValid(context)) return undefined;
+  const { traceId, spanId, traceFlags, traceState } = context;
+  const flags = (traceFlags & 0xff).toString(16).padStart(2, '0');
+  const traceparent = `00-${traceId}-${spanId}-${flags}`;
+  const tracestate = traceState?.serialize() ?? '';
+  const isCarried = tracestate !== '' && tracestate.length <= TRACESTATE_LENGTH_MAX;
+  return isCarried
+    ? { [TRACEPARENT]: traceparent, [TRACESTATE]: tracestate }
+    : { [TRACEPARENT]: traceparent };
+}
+
+/** @returns undefined: the headers carry none, or one that cannot be read */
+export function contextOf(headers: DelayHeaders): SpanContext | undefined {
+  const found = PATTERN.exec(headers[TRACEPARENT] ?? '');
+  if (found === null) return undefined;
+  const [, version, traceId, spanId, flags, more] = found as unknown as string[];
+  if (version === '00' && more !== undefined) return undefined;
+  const context: SpanContext = {
+    traceId: traceId as string,
+    spanId: spanId as string,
+    traceFlags: Number.parseInt(flags as string, 16),
+    isRemote: true,
+    ...stateOf(headers[TRACESTATE]),
+  };
+  return isSpanContextValid(context) ? context : undefined;
+}
+
+const stateOf = (text: string | undefined): { traceState?: TraceState } =>
+  text === undefined || text === '' ? {} : { traceState: createTraceState(text) };
