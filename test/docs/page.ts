@@ -1,5 +1,11 @@
 import { afterEach } from '@jest/globals';
-import { type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
+import {
+  type DynamicModule,
+  type INestApplicationContext,
+  Module,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import {
@@ -69,7 +75,11 @@ export class Page {
 
   async run(module: Type | DynamicModule): Promise<App> {
     const quiet = { logger: false, abortOnError: false } as const;
-    const context = await NestFactory.createApplicationContext(module, quiet);
+    return this.take(await NestFactory.createApplicationContext(module, quiet));
+  }
+
+  /** An application that code of the page has made; it ends with the page. */
+  take(context: INestApplicationContext): App {
     const app = new App(
       (token) => context.get(token),
       () => context.close(),
