@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { spawnSync } from 'node:child_process';
 import { afterEach, expect, it } from '@jest/globals';
 import diagnostics from 'node:diagnostics_channel';
@@ -9,6 +10,7 @@ import {
   type DelayMessage,
   type DelayTarget,
 } from 'nestjs-delay-queue';
+import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 import { plainHandler, signal } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 
@@ -209,6 +211,38 @@ it('a target by id is told by its id', async () => {
   const told = next('admin');
   await node.admin.cancel([{ id }]);
   expect(await told).toMatchObject({ targets: [{ id }] });
+});
+
+it('a claim that fails has an error, and is tried again', async () => {
+  const failure = new Error('of the claim');
+  node.parts.intercept(AttemptStore, 'claim', () => Promise.reject(failure), 1);
+  const [failed, completed] = [next('claim', 'error'), node.next('completed')];
+  await node.delays.schedule('test.runs', {}, { after: 0 });
+  expect(await failed).toMatchObject({ count: 1, error: failure });
+  await completed;
+});
+
+it('a call is the context of its write, and of its end', async () => {
+  const storage = new AsyncLocalStorage<DelayMessage>();
+  const { start } = delayChannels.schedule;
+  start.bindStore(storage, (message) => message);
+  offs.push(() => start.unbindStore(storage));
+  const seen: unknown[] = [];
+  on('schedule', 'asyncEnd', () => seen.push(storage.getStore()));
+  const ended = next('schedule');
+  await node.delays.schedule('test.later', {}, { after: '1h' });
+  expect(seen).toEqual([await ended]);
+});
+
+it('a subscriber that has unsubscribed hears nothing, and costs nothing', () => {
+  const heard: unknown[] = [];
+  const subscriber = (message: unknown): void => void heard.push(message);
+  const { start } = delayChannels.scan;
+  start.subscribe(subscriber);
+  expect(start.unsubscribe(subscriber)).toBe(true);
+  expect(start.hasSubscribers).toBe(false);
+  start.publish({ node: 'traced', count: 0 });
+  expect(heard).toEqual([]);
 });
 
 it('a node that starts loads and scans', async () => {
