@@ -8,6 +8,7 @@ import { CROWDS } from './crowds.js';
 import { SHARED_TRANSACTIONS } from './transactions.js';
 import { FUNCTIONS_FOR_ONE } from './functions.js';
 import { HEALTH } from './health.js';
+import { TELEMETRY } from './telemetry.js';
 import { IDLE } from './idle.js';
 import { USERS_FUNCTIONS } from './users-functions.js';
 import { DEPLOYS } from './deploys.js';
@@ -38,6 +39,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...SHARED_TRANSACTIONS,
   ...FUNCTIONS_FOR_ONE,
   ...HEALTH,
+  ...TELEMETRY,
   ...IDLE,
   ...USERS_FUNCTIONS,
   ...DEPLOYS,

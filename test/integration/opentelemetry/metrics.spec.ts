@@ -5,7 +5,7 @@ import { type DelayNode, plainHandler, signal } from '../../support/delay-node.j
 import { clientTelling } from '../../support/sent-statements.js';
 import { until } from '../../support/until.js';
 import { Stage } from '../engine/support/stage.js';
-import { Sdk } from './support.js';
+import { Sdk } from '../../support/opentelemetry.js';
 
 const sdk = new Sdk();
 const OWN = 'messaging.nestjs_delay_queue.';

@@ -5,7 +5,7 @@ import { openTelemetry } from 'nestjs-delay-queue/opentelemetry';
 import { fencedHandler } from '../../support/delay-node.js';
 import { Stage } from '../engine/support/stage.js';
 import { startTested } from '../testing/support/tested.js';
-import { inRequest, parentOf, Sdk } from './support.js';
+import { inRequest, parentOf, Sdk } from '../../support/opentelemetry.js';
 
 /** An order is placed in a request, and closed half an hour later, on other nodes. */
 

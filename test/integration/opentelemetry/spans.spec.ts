@@ -12,7 +12,7 @@ import {
 } from '../../support/delay-node.js';
 import { OneNode } from '../../support/one-node.js';
 import { until } from '../../support/until.js';
-import { inRequest, parentOf, Sdk } from './support.js';
+import { inRequest, parentOf, Sdk } from '../../support/opentelemetry.js';
 
 const sdk = new Sdk();
 

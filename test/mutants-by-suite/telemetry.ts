@@ -1,0 +1,127 @@
+import { type Mutant, patch } from './mutant.js';
+
+const OBSERVER = 'opentelemetry/observer.ts';
+const SPANS = 'opentelemetry/spans.ts';
+const METRICS = 'opentelemetry/metrics.ts';
+const CONTEXT = 'opentelemetry/trace-context.ts';
+const REPORTS = 'worker/attempt-reports.ts';
+const spans = ['integration/opentelemetry/spans'];
+const figures = ['integration/opentelemetry/metrics'];
+const metrics = ['unit/opentelemetry/metrics'];
+const observer = ['unit/opentelemetry/observer'];
+
+/** Ways to break a trace, to count wrongly, and to let an SDK cost a delay. */
+export const TELEMETRY: Readonly<Record<string, Mutant>> = {
+  'hides-its-span-from-the-handler': {
+    about: 'runs the handler outside of its span',
+    patches: [patch(OBSERVER, 'return context.with(within, run);', 'void within; return run();')],
+    tests: spans,
+  },
+  'loses-the-trace': {
+    about: 'stores no context with a delay',
+    patches: [patch(OBSERVER, 'run, undefined, headersOf(span.spanContext()))', 'run)')],
+    tests: spans,
+  },
+  'carries-the-context-of-the-caller': {
+    about: 'makes the span of the request the parent of the attempt',
+    patches: [
+      patch(
+        OBSERVER,
+        'headersOf(span.spanContext())',
+        'headersOf((trace.getActiveSpan() ?? span).spanContext())',
+      ),
+      patch(OBSERVER, 'diag, type Span }', 'diag, type Span, trace }'),
+    ],
+    tests: spans,
+  },
+  'one-endless-trace': {
+    about: 'puts all runs of a recurring delay into one trace',
+    patches: [patch(SPANS, 'messages.length === 1 && !first.recurring', 'messages.length === 1')],
+    tests: spans,
+  },
+  'batch-below-its-first': {
+    about: 'makes a batch a child of what scheduled its first delay',
+    patches: [patch(SPANS, 'messages.length === 1 && !first.recurring', '!first.recurring')],
+    tests: spans,
+  },
+  'failure-looks-well': {
+    about: 'shows a failed attempt as a good one',
+    patches: [patch(SPANS, "'retrying',\n", '')],
+    tests: spans,
+  },
+  'batch-ends-with-its-first': {
+    about: 'ends the span of a batch when its first delay has ended',
+    patches: [patch(OBSERVER, 'if (open.left === 0) open.span.end();', 'open.span.end();')],
+    tests: observer,
+  },
+  'forgets-what-is-open': {
+    about: 'leaves spans open when the node stops',
+    patches: [patch(OBSERVER, 'quietly(() => abandon(span));', '')],
+    tests: observer,
+  },
+  'throws-into-the-engine': {
+    about: 'lets an error of the SDK fail an attempt',
+    patches: [patch(OBSERVER, 'quietly(() => startAttempts(messages))', 'startAttempts(messages)')],
+    tests: observer,
+  },
+  'keeps-its-instruments': {
+    about: 'reports to the meter provider of the start for ever',
+    patches: [patch(METRICS, ' && provider === this.#provider', '')],
+    tests: figures,
+  },
+  'asks-with-each-export': {
+    about: 'asks the database for the backlog with each export',
+    patches: [
+      patch('delay.telemetry.ts', 'health.known()', 'health.figures()'),
+      patch('health/readings.ts', 'const BACKLOG_KEPT_MS = 5_000;', 'const BACKLOG_KEPT_MS = 0;'),
+    ],
+    tests: figures,
+  },
+  'counts-those-of-other-nodes': {
+    about: "counts another node's statements as its own",
+    patches: [patch(OBSERVER, 'if (message.node === node.name) this', 'this')],
+    tests: metrics,
+  },
+  'overdue-for-ever': {
+    about: 'leaves the last value of what is overdue no more',
+    patches: [patch(METRICS, 'for (const of of before.values())', 'for (const of of [])')],
+    tests: metrics,
+  },
+  'reads-a-node-that-is-gone': {
+    about: 'keeps the gauges of a node that has stopped',
+    patches: [patch(METRICS, 'this.#nodes.get(node)?.();', '')],
+    tests: metrics,
+  },
+  'trusts-any-traceparent': {
+    about: 'takes a traceparent that is none',
+    patches: [
+      patch(
+        CONTEXT,
+        'return isSpanContextValid(context) ? context : undefined;',
+        'return context;',
+      ),
+    ],
+    tests: ['unit/opentelemetry/trace-context'],
+  },
+  'replaces-the-callers-trace': {
+    about: "puts its own trace over the caller's headers",
+    patches: [
+      patch(
+        'config/schedule-options.ts',
+        'if (names.some((name) => Object.hasOwn(own, name))) return given;',
+        '',
+      ),
+    ],
+    tests: ['unit/config/added-headers'],
+  },
+  'more-headers-than-allowed': {
+    about: 'adds headers that no caller could add',
+    patches: [patch('config/schedule-options.ts', 'if (count <= HEADERS_MAX && ', 'if (')],
+    tests: ['unit/config/added-headers'],
+  },
+  'traces-only-what-is-watched': {
+    about: 'runs attempts outside of their spans',
+    patches: [patch(REPORTS, 'telemetry === undefined ? run :', 'telemetry !== undefined ? run :')],
+    tests: spans,
+  },
+};

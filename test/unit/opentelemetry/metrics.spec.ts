@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { DelayFigures, OverdueFigures } from 'nestjs-delay-queue';
+import { delayChannels, ended } from '../../../src/delay-queue/api/channels.js';
+import { METRICS } from '../../../src/delay-queue/opentelemetry/names.js';
+import { Observer } from '../../../src/delay-queue/opentelemetry/observer.js';
+import { Sdk } from '../../support/opentelemetry.js';
+
+const sdk = new Sdk();
+let off: () => void;
+let overdue: OverdueFigures[];
+let reads: number;
+
+const figures = (): DelayFigures => {
+  reads += 1;
+  return {
+    names: [],
+    watched: 0,
+    ready: 0,
+    loadAgeMs: null,
+    backlog: { ageMs: 0, dead: 0, dueSoon: 0, overdue },
+    connections: { used: 0, idle: 0 },
+  };
+};
+
+beforeEach(() => {
+  reads = 0;
+  overdue = [];
+  off = new Observer().observe({ name: 'here', figures, refresh: () => {} });
+});
+
+afterEach(() => off());
+
+const valuesOf = async (metric: string): Promise<unknown[]> =>
+  (await sdk.metric(metric)).map(({ value }) => value);
+
+it('what is overdue no more is zero, since an SDK repeats the last value', async () => {
+  overdue = [{ name: 'a', heldBy: null, overdue: 7, oldestMs: 61_000, isServed: true }];
+  expect(await valuesOf(METRICS.overdue)).toEqual([7]);
+  expect(await valuesOf(METRICS.oldestOverdue)).toEqual([61]);
+  overdue = [{ name: 'a', heldBy: null, overdue: 6, oldestMs: 62_000, isServed: false }];
+  expect(await valuesOf(METRICS.overdue)).toEqual([0, 6]);
+  overdue = [];
+  expect(await valuesOf(METRICS.overdue)).toEqual([0, 0]);
+  expect(await valuesOf(METRICS.oldestOverdue)).toEqual([0, 0]);
+});
+
+it('statements of another node are not its own', async () => {
+  const { load } = delayChannels;
+  ended(load, { node: 'elsewhere', count: 1 });
+  expect(await sdk.metric(METRICS.statements)).toEqual([]);
+  ended(load, { node: 'here', count: 2 });
+  ended(load, { node: 'here', count: 0, error: new RangeError('no') });
+  expect(await valuesOf(METRICS.statements)).toEqual([1, 1]);
+  expect(await valuesOf(METRICS.statementRows)).toEqual([2]);
+});
+
+it('a node that has stopped is read no more', async () => {
+  await sdk.metric(METRICS.ready);
+  expect(reads).toBeGreaterThan(0);
+  off();
+  reads = 0;
+  await sdk.metric(METRICS.ready);
+  expect(reads).toBe(0);
+});
