@@ -65,8 +65,8 @@ async function measure(bench: Bench, grouped: boolean): Promise<Percentiles> {
   const due = { dueFromMs: DUE_IN_MS, dueToMs: DUE_IN_MS };
   const later = { ...due, dueToMs: DUE_IN_MS + SMALL_WITHIN_MS };
   const fill = async (client: Client): Promise<void> => {
-    await fillDelays(client, { first: 0, count: BIG, ...due }, group('big'));
-    await fillDelays(client, { first: BIG, count: SMALL, ...later }, group('small'));
+    await fillDelays(client, { first: 0, count: BIG, ...due }, { groupSql: group('big') });
+    await fillDelays(client, { first: BIG, count: SMALL, ...later }, { groupSql: group('small') });
   };
   await inThisProcess(bench, fill, Handler, {}, async (start) => {
     await start();

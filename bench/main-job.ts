@@ -62,6 +62,8 @@ const linesOf = (batch: number): Line[] => [
   { system: 'ours, history on', shown: 'ours: exactly once' },
   { system: 'ours, history on', shown: 'ours, concurrency 100', running: { concurrency: 100 } },
   { system: 'ours, history on', shown: `ours, batches of ${batch}`, running: { batch } },
+  { system: 'ours with channels', shown: 'ours with subscribers of all channels' },
+  { system: 'ours with OpenTelemetry', shown: 'ours with OpenTelemetry: a span of each' },
   { system: 'pg-boss fast', shown: 'pg-boss fast: at least once' },
   { system: 'graphile-worker batched', shown: 'graphile-worker batched: at least once' },
   { system: 'BullMQ Redis everysec', shown: 'BullMQ on Redis: at least once' },
@@ -130,7 +132,7 @@ async function variantsOf(bench: Bench): Promise<JobOf[]> {
   const meant = systems.map((part) => part.toLowerCase());
   const isMeant = ({ system, ofShop }: Line): boolean =>
     system === FLOOR ||
-    meant.length === 0 ||
+    (meant.length === 0 && !('onlyByName' in adapterOf(system))) ||
     meant.some((part) => system.toLowerCase().includes(part)) ||
     (system === SHOP_FLOOR && ofShop === true && meant.some((part) => 'the shop'.includes(part)));
   const lines = linesOf(batch).filter(isMeant);

@@ -102,7 +102,7 @@ async function measure(bench: Bench, variant: TenantsOf, seconds: number): Promi
   }
   const group = `'tenant ' || n ${inTurn ? `% ${tenants}` : `/ ${each}`}`;
   const fill = (client: Client): Promise<void> =>
-    fillDelays(client, { first: 0, count: tenants * each, ...OVERDUE }, group);
+    fillDelays(client, { first: 0, count: tenants * each, ...OVERDUE }, { groupSql: group });
   return inThisProcess(bench, fill, Handler, { drainTimeout: '2s' }, async (start) => {
     const cpu = ownCpuTime();
     const startedAtMs = performance.now();
@@ -172,7 +172,11 @@ async function measureBeside(bench: Bench, waiting: number, seconds: number): Pr
   }
   // Two of each group, of which one may begin in an hour.
   const fill = (client: Client): Promise<void> =>
-    fillDelays(client, { first: 0, count: 2 * waiting, ...OVERDUE }, "'waits ' || n / 2");
+    fillDelays(
+      client,
+      { first: 0, count: 2 * waiting, ...OVERDUE },
+      { groupSql: "'waits ' || n / 2" },
+    );
   return inThisProcess(bench, fill, Handler, {}, async (start, app, site) => {
     await start();
     const tell = (): void =>

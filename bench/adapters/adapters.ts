@@ -4,7 +4,13 @@ import { BARE_SESSIONS } from './bare-sessions.js';
 import { BULLMQ_POSTGRES, BULLMQ_REDIS } from './bullmq.js';
 import { GRAPHILE_WORKER } from './graphile-worker.js';
 import { ORDER_LOOP, SHOP_LOOP } from './loops.js';
-import { OURS, OURS_WITH_ATTEMPTS, OURS_WITHOUT_HISTORY } from './ours.js';
+import {
+  OURS,
+  OURS_WITH_ATTEMPTS,
+  OURS_WITH_CHANNELS,
+  OURS_WITH_TELEMETRY,
+  OURS_WITHOUT_HISTORY,
+} from './ours.js';
 import { PG_BOSS } from './pg-boss.js';
 import { SHOP } from './shop.js';
 import { TABLE_POLL } from './table-poll.js';
@@ -22,6 +28,8 @@ const ADAPTERS: readonly Adapter[] = [
   OURS,
   OURS_WITHOUT_HISTORY,
   OURS_WITH_ATTEMPTS,
+  OURS_WITH_CHANNELS,
+  OURS_WITH_TELEMETRY,
   TABLE_POLL,
   ORDER_LOOP,
   BARE_SESSIONS,

@@ -13,11 +13,13 @@ import {
   type TransactionalDelayBatchContext,
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
+import { openTelemetry } from 'nestjs-delay-queue/opentelemetry';
 import type { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 import { LimitStore } from '../../src/delay-queue/store/limit.store.js';
 import { closeOrder, closeOrders, POOL_MAX } from './orders.js';
+import { hearChannels, startSdk } from './telemetry.js';
 import { withClient, numberAt } from '../server/bench-server.js';
 import {
   type Adapter,
@@ -36,6 +38,9 @@ declare module 'nestjs-delay-queue' {
 
 const NAME = 'bench.run';
 
+/** Each delay in a trace of its own. */
+const TRACED = `jsonb_build_object('traceparent', '00-' || md5('trace ' || n) || '-' || left(md5('span ' || n), 16) || '-01')`;
+
 @Module({})
 class BenchAppModule {}
 
@@ -46,16 +51,41 @@ export const OURS_WITH_ATTEMPTS = {
   onlyByName: 'few applications keep them',
 };
 
-function ours(name: string, options: DelayQueueOptions): Adapter {
+export const OURS_WITH_CHANNELS = {
+  ...ours('ours with channels', {}, { begin: hearChannels }),
+  onlyByName: 'it shows what subscribers of all channels cost',
+};
+export const OURS_WITH_TELEMETRY = {
+  ...ours(
+    'ours with OpenTelemetry',
+    { telemetry: openTelemetry() },
+    { begin: startSdk, headersSql: TRACED },
+  ),
+  onlyByName: 'it shows what spans and metrics of each delay cost',
+};
+
+interface Around {
+  /** In a process of it, before its application. */
+  begin?: () => void;
+  /** Headers of the delays that are due. */
+  headersSql?: string;
+}
+
+function ours(
+  name: string,
+  options: DelayQueueOptions,
+  { begin, headersSql }: Around = {},
+): Adapter {
   return {
     name,
     settings: `${name}: all other options as they come; a pool of ${POOL_MAX} connections`,
     handlers: HANDLERS,
     takesConcurrency: true,
     prepare,
-    fill,
+    fill: (url, batch) => withClient(url, (client) => fillDelays(client, batch, { headersSql })),
     left,
     async openWorker(url, running, hears) {
+      begin?.();
       const handler = handlerOf(running, hears);
       tellClaims(hears);
       const app = await compile(url, options, [handler]);
@@ -67,6 +97,7 @@ function ours(name: string, options: DelayQueueOptions): Adapter {
       };
     },
     async openProducer(url) {
+      begin?.();
       const app = await compile(url, { ...options, worker: false }, []);
       await app.init();
       return producerOf(app);
@@ -180,19 +211,18 @@ export async function prepare(url: string): Promise<void> {
   }
 }
 
-function fill(url: string, batch: Batch): Promise<void> {
-  return withClient(url, (client) => fillDelays(client, batch));
-}
-
 /** @param groupSql the group of delay `n` */
 export async function fillDelays(
   client: Client,
   { first, count, dueFromMs, dueToMs }: Batch,
-  groupSql = 'NULL',
+  {
+    groupSql = 'NULL',
+    headersSql = 'NULL',
+  }: { groupSql?: string; headersSql?: string | undefined } = {},
 ): Promise<void> {
   await client.query(
-    `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, group_id)
-     SELECT $1, jsonb_build_object('n', n), due, due, clock_timestamp(), ${groupSql}
+    `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, group_id, headers)
+     SELECT $1, jsonb_build_object('n', n), due, due, clock_timestamp(), ${groupSql}, ${headersSql}
      FROM generate_series(0, $3::int - 1) AS i, LATERAL (SELECT $2::int + i) AS numbered(n),
           LATERAL (SELECT date_trunc('milliseconds', now()
                      + ($4::float8 + ($5::float8 - $4::float8) * i / $3::int)
