@@ -13,3 +13,11 @@ assert.equal(
   testing.DelayTesting,
 );
 assert.ok(new testing.DelayTestingError() instanceof imported.DelayError);
+
+// With its optional peer, which this application has.
+const { openTelemetry } = createRequire(import.meta.url)('nestjs-delay-queue/opentelemetry');
+assert.equal((await import('nestjs-delay-queue/opentelemetry')).openTelemetry, openTelemetry);
+assert.equal(
+  openTelemetry().runAttempts([], () => 'ran'),
+  'ran',
+);

@@ -13,3 +13,6 @@ assert.equal(
   testing.DelayTesting,
 );
 assert.ok(new testing.DelayTestingError() instanceof imported.DelayError);
+
+// Without its optional peer, the error names that.
+await assert.rejects(import('nestjs-delay-queue/opentelemetry'), /'@opentelemetry\/api'/);

@@ -12,6 +12,7 @@ import {
 } from 'nestjs-delay-queue';
 
 import type { INestApplicationContext } from '@nestjs/common';
+import { openTelemetry } from 'nestjs-delay-queue/opentelemetry';
 import { DelayTesting } from 'nestjs-delay-queue/testing';
 
 declare module 'nestjs-delay-queue' {
@@ -35,6 +36,7 @@ export class Wheel extends WheelService {}
 export class Refused extends DelayInvalidError {}
 
 export const queue = DelayQueueModule.forRoot({ dataSource: 'jobs', isGlobal: false });
+export const traced = DelayQueueModule.forRoot({ telemetry: openTelemetry() });
 export const queueAsync = DelayQueueModule.forRootAsync({
   inject: ['LEASE'],
   useFactory: (lease: string) => ({ lease, history: { keep: lease } }),
