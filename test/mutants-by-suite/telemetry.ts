@@ -92,6 +92,11 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     patches: [patch(METRICS, 'this.#nodes.get(node)?.();', '')],
     tests: metrics,
   },
+  'keeps-any-number-of-series': {
+    about: 'keeps a series for each name that was ever given',
+    patches: [patch('opentelemetry/counter.ts', 'this.#series.size >= SERIES_MAX', 'false')],
+    tests: ['unit/opentelemetry/counter'],
+  },
   'trusts-any-traceparent': {
     about: 'takes a traceparent that is none',
     patches: [

@@ -8,6 +8,7 @@ import {
 } from '@opentelemetry/api';
 import type { DelayFigures, OverdueFigures } from '../api/health.js';
 import type { ObservedNode } from '../api/telemetry.js';
+import { Counter } from './counter.js';
 import { ATTRIBUTES, DURATION_SECONDS, LATENESS_SECONDS, METRICS, SCOPE, SYSTEM } from './names.js';
 
 const seconds = (explicitBucketBoundaries: number[]) => ({
@@ -15,7 +16,7 @@ const seconds = (explicitBucketBoundaries: number[]) => ({
   advice: { explicitBucketBoundaries },
 });
 
-const instrumentsOf = (meter: Meter) => ({
+const histogramsOf = (meter: Meter) => ({
   processDuration: meter.createHistogram(METRICS.processDuration, {
     ...seconds(DURATION_SECONDS),
     description: 'How long handlers ran',
@@ -28,26 +29,32 @@ const instrumentsOf = (meter: Meter) => ({
     ...seconds(LATENESS_SECONDS),
     description: 'Start of an attempt minus due, on the clock of the database',
   }),
-  sent: meter.createCounter(METRICS.sent, { unit: '{message}', description: 'Delays scheduled' }),
-  consumed: meter.createCounter(METRICS.consumed, {
-    unit: '{message}',
-    description: 'Attempts started',
-  }),
-  attempts: meter.createCounter(METRICS.attempts, {
-    unit: '{attempt}',
-    description: 'Attempts ended, by outcome',
-  }),
-  statements: meter.createCounter(METRICS.statements, {
-    unit: '{statement}',
-    description: 'Statements of the loop',
-  }),
-  statementRows: meter.createCounter(METRICS.statementRows, {
-    unit: '{row}',
-    description: 'Rows that they claimed, read or wrote',
-  }),
 });
 
-export type Instruments = ReturnType<typeof instrumentsOf>;
+type Histograms = ReturnType<typeof histogramsOf>;
+
+/** By what they count, the attributes of each. */
+const countersOf = () => {
+  const { operationName, destination, errorType, outcome, statement, system } = ATTRIBUTES;
+  const counter = (...names: string[]): Counter => new Counter(names, { [system]: SYSTEM });
+  return {
+    sent: counter(operationName, destination, errorType),
+    consumed: counter(operationName, destination),
+    attempts: counter(operationName, destination, outcome),
+    statements: counter(statement, errorType),
+    statementRows: counter(statement),
+  };
+};
+
+type Counters = ReturnType<typeof countersOf>;
+
+const COUNTED: Readonly<Record<keyof Counters, { unit: string; description: string }>> = {
+  sent: { unit: '{message}', description: 'Delays scheduled' },
+  consumed: { unit: '{message}', description: 'Attempts started' },
+  attempts: { unit: '{attempt}', description: 'Attempts ended, by outcome' },
+  statements: { unit: '{statement}', description: 'Statements of the loop' },
+  statementRows: { unit: '{row}', description: 'Rows that they claimed, read or wrote' },
+};
 
 const gaugesOf = (meter: Meter) => {
   const gauge = (name: string, unit: string, description: string): Observable =>
@@ -73,35 +80,52 @@ type Gauges = ReturnType<typeof gaugesOf>;
  * no proxy, so instruments that were made before an SDK started would stay silent.
  */
 export class Metrics {
+  readonly count = countersOf();
   #provider: MeterProvider | undefined;
-  #instruments: Instruments | undefined;
+  #histograms: Histograms | undefined;
+  #leaveCounters = (): void => {};
   readonly #nodes = new Map<ObservedNode, () => void>();
 
-  get now(): Instruments {
+  get histograms(): Histograms {
     const provider = metrics.getMeterProvider();
-    if (this.#instruments !== undefined && provider === this.#provider) return this.#instruments;
+    if (this.#histograms !== undefined && provider === this.#provider) return this.#histograms;
     this.#provider = provider;
     const meter = provider.getMeter(SCOPE);
-    const instruments = instrumentsOf(meter);
-    this.#instruments = instruments;
+    const histograms = histogramsOf(meter);
+    this.#histograms = histograms;
+    this.#leaveCounters();
+    this.#leaveCounters = counted(meter, this.count);
     for (const [node, leave] of this.#nodes) {
       leave();
       this.#nodes.set(node, gauged(meter, node));
     }
-    return instruments;
+    return histograms;
   }
 
   /** Shows the figures of a node until `leave`. */
   watch(node: ObservedNode): void {
-    this.#nodes.set(node, () => {});
-    this.#instruments = undefined;
-    void this.now;
+    const { histograms: _ } = this;
+    this.#nodes.set(node, gauged(metrics.getMeterProvider().getMeter(SCOPE), node));
   }
 
   leave(node: ObservedNode): void {
     this.#nodes.get(node)?.();
     this.#nodes.delete(node);
   }
+}
+
+/** @returns what ends it */
+function counted(meter: Meter, counters: Counters): () => void {
+  const all = (Object.keys(COUNTED) as (keyof Counters)[]).map((name) => ({
+    counter: counters[name],
+    instrument: meter.createObservableCounter(METRICS[name], COUNTED[name]),
+  }));
+  const instruments = all.map(({ instrument }) => instrument);
+  const observe = (result: BatchObservableResult): void => {
+    for (const { counter, instrument } of all) counter.show(result, instrument);
+  };
+  meter.addBatchObservableCallback(observe, instruments);
+  return () => meter.removeBatchObservableCallback(observe, instruments);
 }
 
 /** @returns what ends it */

@@ -102,11 +102,13 @@ export class Observer implements DelayTelemetry {
   }
 
   #countStarted(messages: readonly DelayAttemptMessage[]): void {
-    const { consumed, lateness } = this.#metrics.now;
+    const { count, histograms } = this.#metrics;
     for (const message of messages) {
-      const of = about(operationOf(message), message.name);
-      consumed.add(1, of);
-      lateness.record(message.latenessMs / 1_000, of);
+      const operation = operationOf(message);
+      count.consumed.add(1, operation, message.name);
+      if (message.onDead) continue;
+      const of = { [ATTRIBUTES.destination]: message.name };
+      histograms.lateness.record(message.latenessMs / 1_000, of);
     }
   }
 
@@ -114,12 +116,14 @@ export class Observer implements DelayTelemetry {
     const open = this.#ended(message);
     if (open === undefined) return;
     endCall(open.span, message);
-    const { operationDuration, sent } = this.#metrics.now;
+    const { count, histograms } = this.#metrics;
     const { name, error } = message;
-    const of = about(operation, name);
-    const failed = error === undefined ? of : withError(of, error);
-    operationDuration.record((performance.now() - open.beganAtMs) / 1_000, failed);
-    if (operation === 'schedule') sent.add(message.count, failed);
+    const type = error === undefined ? undefined : errorTypeOf(error);
+    const seconds = (performance.now() - open.beganAtMs) / 1_000;
+    histograms.operationDuration.record(seconds, about(operation, name, type));
+    if (operation === 'schedule') {
+      count.sent.add(message.count, operation, name ?? undefined, type);
+    }
   }
 
   #attemptEnded(message: DelayAttemptMessage): void {
@@ -128,15 +132,15 @@ export class Observer implements DelayTelemetry {
     endAttempt(open.span, message);
     if (open.left === 0) open.span.end();
     const { name, outcome, error, durationMs } = message;
-    const { attempts, processDuration } = this.#metrics.now;
-    const of = about(operationOf(message), name);
-    attempts.add(1, { ...of, [ATTRIBUTES.outcome]: outcome });
+    const { count, histograms } = this.#metrics;
+    const operation = operationOf(message);
+    count.attempts.add(1, operation, name, outcome);
     // One call, one duration.
     if (open.left > 0) return;
-    const failed = isFailed(outcome) ? withError(of, error ?? outcome) : of;
+    const type = isFailed(outcome) ? errorTypeOf(error ?? outcome) : undefined;
     // NaN: the handler was not called.
     if (durationMs !== undefined && durationMs >= 0) {
-      processDuration.record(durationMs / 1_000, failed);
+      histograms.processDuration.record(durationMs / 1_000, about(operation, name, type));
     }
   }
 
@@ -144,13 +148,12 @@ export class Observer implements DelayTelemetry {
     statement: Name,
     message: DelayChannelMap[Name],
   ): void {
-    const { statements, statementRows } = this.#metrics.now;
-    const of = { [ATTRIBUTES.system]: SYSTEM, [ATTRIBUTES.statement]: statement };
+    const { count } = this.#metrics;
     const { error } = message;
-    statements.add(1, error === undefined ? of : withError(of, error));
+    count.statements.add(1, statement, error === undefined ? undefined : errorTypeOf(error));
     const rowsOf = STATEMENTS[statement] as (message: DelayChannelMap[Name]) => number;
     const rows = rowsOf(message);
-    if (rows > 0) statementRows.add(rows, of);
+    if (rows > 0) count.statementRows.add(rows, statement);
   }
 
   /** @returns what it was part of; undefined: of a node that is not observed here */
@@ -175,15 +178,11 @@ function heard<Name extends keyof DelayChannelMap>(
   };
 }
 
-const about = (operation: string, name: string | null): Attributes => ({
+const about = (operation: string, name: string | null, errorType?: string): Attributes => ({
   [ATTRIBUTES.system]: SYSTEM,
   [ATTRIBUTES.operationName]: operation,
   ...(name !== null && { [ATTRIBUTES.destination]: name }),
-});
-
-const withError = (of: Attributes, error: unknown): Attributes => ({
-  ...of,
-  [ATTRIBUTES.errorType]: errorTypeOf(error),
+  ...(errorType !== undefined && { [ATTRIBUTES.errorType]: errorType }),
 });
 
 /** An SDK with a fault must not cost a delay: its error goes to OpenTelemetry's own log. */
