@@ -2,14 +2,21 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
-import { DelayService, type DelayName } from 'nestjs-delay-queue';
+import { type DelayName, type DelayQueueOptions, DelayService } from 'nestjs-delay-queue';
 import { DelayTesting } from 'nestjs-delay-queue/testing';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import {
+  Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import { DataSource } from 'typeorm';
 import { AppModule } from '../../../src/app.module.js';
+import { GIVEN_OPTIONS } from '../../../src/delay-queue/config/options.js';
 import { freePort } from '../../../src/embedded-postgres/free-port.js';
 import { configureHttp } from '../../../src/shop/http/configure-http.js';
 import { invariants, type Invariants } from '../../../src/shop/invariants/invariants.schemas.js';
@@ -44,6 +51,16 @@ export interface Answer {
   body: any;
 }
 
+/** What is other than in the shop that `npm start` runs. */
+interface ShopSetup {
+  /** No delay fires before the test lets time pass. */
+  travels?: boolean;
+  /** Options of the queue, of a shop that travels. */
+  queue?: DelayQueueOptions;
+  /** Before all that the shop does with a request. */
+  use?: (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
+}
+
 /** As it came, for who looks at more than JSON. */
 export interface RawAnswer {
   status: number;
@@ -64,7 +81,7 @@ export class RunningShop {
 
   private constructor(
     private readonly config: Partial<ShopConfig>,
-    private readonly travels = false,
+    private readonly setup: ShopSetup = {},
   ) {}
 
   /** One for all tests of the block that this stands in; after each of them the invariants hold. */
@@ -74,14 +91,15 @@ export class RunningShop {
 
   /** As {@link forAll}, but no delay fires before the test lets {@link time} pass. */
   static inItsTime(config: Partial<ShopConfig> = {}): RunningShop {
-    return new RunningShop(config, true).duringAll();
+    return new RunningShop(config, { travels: true }).duringAll();
   }
 
   static async open(
     config: Partial<ShopConfig> = {},
     database?: TestDatabase,
+    setup: ShopSetup = {},
   ): Promise<RunningShop> {
-    const shop = new RunningShop(config);
+    const shop = new RunningShop(config, setup);
     await shop.start(database);
     return shop;
   }
@@ -90,7 +108,8 @@ export class RunningShop {
   async start(database?: TestDatabase): Promise<void> {
     this.database ??= database ?? (await createTestDatabase());
     this.app = await this.created();
-    if (this.travels) this.time = DelayTesting.of(this.app);
+    if (this.setup.travels) this.time = DelayTesting.of(this.app);
+    if (this.setup.use !== undefined) this.app.use(this.setup.use);
     configureHttp(this.app);
     const port = this.url ? new URL(this.url).port : await freePort(0);
     await this.app.listen(port, '127.0.0.1');
@@ -108,8 +127,10 @@ export class RunningShop {
     const config = { ...NEVER_IN_A_TEST, ...this.config, databaseUrl: this.database.url };
     const module = AppModule.forRoot(config);
     const options = { bodyParser: false, abortOnError: false, logger: LOGGED };
-    if (!this.travels) return NestFactory.create<NestExpressApplication>(module, options);
+    const { travels, queue } = this.setup;
+    if (!travels) return NestFactory.create<NestExpressApplication>(module, options);
     const builder = DelayTesting.prepare(Test.createTestingModule({ imports: [module] }));
+    if (queue !== undefined) builder.overrideProvider(GIVEN_OPTIONS).useValue(queue);
     return (await builder.compile()).createNestApplication<NestExpressApplication>(options);
   }
 
