@@ -211,6 +211,7 @@ it('a delay that is due and held by nothing says its place, and what its nodes r
     name: 'test.slow',
     key: 'w4',
     dueAt: last.dueAt,
+    since: last.dueAt,
     beforeInName: 3,
     beforeInGroup: 2,
     atLeast: false,

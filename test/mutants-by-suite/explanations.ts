@@ -18,6 +18,17 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     ],
     tests: [...PLANTED, ...REAL],
   },
+  'is-due-in-275760': {
+    about: 'says of a delay that no attempt has held that it is due since the last instant of all',
+    patches: [
+      patch(
+        'database/tables.ts',
+        '`CASE WHEN ${instant} IS NOT NULL THEN GREATEST(LEAST(${epochMs(instant)}, 8.64e15), -8.64e15) END`',
+        '`GREATEST(LEAST(${epochMs(instant)}, 8.64e15), -8.64e15)`',
+      ),
+    ],
+    tests: REAL,
+  },
   'explains-one-pause': {
     about: 'of two pauses explains one, and the delay does not run when it is resumed',
     patches: [

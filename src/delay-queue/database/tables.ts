@@ -105,9 +105,9 @@ export const extendedMs = (due: string, ms: string): string =>
 /** SQL for an instant in milliseconds, to the microsecond: `numeric`, exact in any year. */
 export const epochMs = (instant: string): string => `(extract(epoch FROM ${instant}) * 1e3)`;
 
-/** The same within the range of a `Date`, also for an infinite instant. */
+/** The same within the range of a `Date`, also for an infinite instant. LEAST would take no NULL. */
 export const dateMs = (instant: string): string =>
-  `GREATEST(LEAST(${epochMs(instant)}, 8.64e15), -8.64e15)`;
+  `CASE WHEN ${instant} IS NOT NULL THEN GREATEST(LEAST(${epochMs(instant)}, 8.64e15), -8.64e15) END`;
 
 /** Infinity, and years beyond a `Date`, become its last instant: a cast of them would fail. */
 const inDates = (number: string, most: string): string =>
