@@ -124,7 +124,7 @@ it.each<[what: string, filter: RowFilter, groups: number]>([
 
 it.each([
   ['the backlog', (health: HealthStore) => health.backlog(30_000), 10_000],
-  ['dead letters and what is due soon', (health: HealthStore) => health.vitals(), SOON + 60],
+  ['dead letters and what is due soon', (health: HealthStore) => health.vitals(30_000), SOON + 60],
 ])('health reads of %s what it shows, and nothing of the future', async (_what, read, rows) => {
   const [plan] = await plansOf((runner) =>
     read(new HealthStore(runner, { schema: 'delay_queue', clock: 'database' })).catch(() => {}),

@@ -47,6 +47,14 @@ it('a node with nothing to do, one that runs what is due, and one that only sche
   expect(await healthOf(schedules).check()).toEqual({ status: 'up', reasons: [] });
 });
 
+/** A node that was heard that long ago and has not left. */
+const heard = (node: string, ago: string, idleFor?: string): Promise<unknown> =>
+  stage.sql(
+    `INSERT INTO delay_queue.node (id, names, seen_at, idle_until, started_at, present)
+     VALUES ($1, '{}', now() - $2::interval, now() + $3::interval, now(), false)`,
+    [node, ago, idleFor ?? null],
+  );
+
 describe('the backlog', () => {
   it('is late beside what the node runs, with its size and age, once a delay waits for longer than it may', async () => {
     const release = signal();
@@ -189,6 +197,36 @@ describe('the database', () => {
     expect((await healthOf(node).check()).reasons).toEqual([
       expect.objectContaining({ reason: 'autovacuumOff', table: 'history' }),
     ]);
+  });
+});
+
+describe('nodes', () => {
+  it('that missed three heartbeats and did not leave are named for five minutes', async () => {
+    const node = await start();
+    await heard('alive', '10 s');
+    await heard('killed', '40 s');
+    await heard('killed before', '2 min');
+    await heard('forgotten', '6 min');
+    await heard('idle', '90 s', '1 min');
+    const report = await healthOf(node).check();
+    expect(report).toMatchObject({
+      status: 'degraded',
+      reasons: [
+        { reason: 'nodeSilent', node: 'killed' },
+        { reason: 'nodeSilent', node: 'killed before' },
+      ],
+    });
+    const [killed] = report.reasons as Extract<HealthReason, { reason: 'nodeSilent' }>[];
+    expect(killed?.silentMs).toBeGreaterThanOrEqual(40_000);
+    expect(killed?.text).toMatch(
+      /^the node killed has been silent for \d+ s: it was killed, hangs, or has lost the database$/,
+    );
+  });
+
+  it('that left are not named', async () => {
+    const node = await start();
+    await (await stage.start({ providers: [plainHandler('test.other', () => {})] })).stop();
+    expect(await healthOf(node).check()).toEqual({ status: 'up', reasons: [] });
   });
 });
 

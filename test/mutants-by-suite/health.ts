@@ -72,6 +72,21 @@ export const HEALTH: Readonly<Record<string, Mutant>> = {
     patches: [patch(READINGS, 'this.#recent(task)?.sinceMs ?? nowMs', 'nowMs')],
     tests: unit,
   },
+  'names-nodes-that-are-idle': {
+    about: 'calls a node silent that has said how long it leaves the database alone',
+    patches: [patch(SQL, 'GREATEST(o.seen_at, o.idle_until)', 'o.seen_at')],
+    tests: integration,
+  },
+  'never-forgets-a-node': {
+    about: 'names a killed node until its row is deleted, a day later',
+    patches: [patch(SQL, ' AND s.silent_ms < ${aliveMs} + ${SILENT_TOLD_MS}::float8', '')],
+    tests: integration,
+  },
+  'names-nodes-that-live': {
+    about: 'calls a node silent between two heartbeats',
+    patches: [patch(SQL, 's.silent_ms > ${aliveMs}', 's.silent_ms > 0')],
+    tests: integration,
+  },
   'jumps-in-silence': {
     about: 'does not report that the clock of the database jumped',
     patches: [patch('worker/worker.ts', "this.setup.events.emit('clockJumped', { byMs });", '')],

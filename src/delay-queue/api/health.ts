@@ -28,7 +28,7 @@ export type NodeReason =
   /** The database's clock was set, or another server with another clock took over. */
   | (ReasonFields<'clockJumped'> & { byMs: number; agoMs: number });
 
-/** The backlog, as the database knows it. */
+/** The backlog and the nodes, as the database knows them. */
 export type BacklogReason =
   /**
    * Delays of the name are due, and neither a pause nor a limit holds them. `running` of at most
@@ -51,7 +51,12 @@ export type BacklogReason =
       oldestHeldMs: number;
     })
   /** More dead letters than `deadLettersMax`. Counted up to ten times of that. */
-  | (ReasonFields<'deadLetters'> & { dead: number; deadLettersMax: number });
+  | (ReasonFields<'deadLetters'> & { dead: number; deadLettersMax: number })
+  /**
+   * A node has missed three heartbeats and has not left: it was killed, it hangs, or it has lost the
+   * database. For five minutes, and the last ten nodes.
+   */
+  | (ReasonFields<'nodeSilent'> & { node: string; silentMs: number });
 
 /** The database itself. */
 export type DatabaseReason =

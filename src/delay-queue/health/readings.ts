@@ -1,7 +1,7 @@
 import type { DelayEvents } from '../api/events.js';
 import { describeError } from '../api/error-text.js';
-import type { BacklogRow, HolderRow, RelationRow, VitalsRow } from '../store/sql/health.sql.js';
-import type { HealthStore } from '../store/health.store.js';
+import type { BacklogRow, HolderRow, RelationRow } from '../store/sql/health.sql.js';
+import type { HealthStore, Vitals } from '../store/health.store.js';
 import { LATE, within } from '../tasks/signal.js';
 
 /** A statement of the engine ends within 15 s; a probe of a platform waits for less. */
@@ -67,7 +67,7 @@ export class Noticed {
 
 /** What the database says of the backlog. */
 export interface Backlog {
-  vitals: VitalsRow;
+  vitals: Vitals;
   names: BacklogRow[];
 }
 
@@ -137,7 +137,7 @@ export class Readings {
   /** @param aliveMs how long a silent node still counts as alive */
   constructor(store: HealthStore, aliveMs: number) {
     this.#backlog = new Kept(async () => {
-      const [vitals, names] = await both(store.vitals(), store.backlog(aliveMs));
+      const [vitals, names] = await both(store.vitals(aliveMs), store.backlog(aliveMs));
       return { vitals, names };
     }, BACKLOG_KEPT_MS);
     this.#server = new Kept(async () => {

@@ -1,4 +1,4 @@
-import { describeError, inWords } from '../api/error-text.js';
+import { describeError, inWords, printable } from '../api/error-text.js';
 import type {
   BacklogReason,
   DatabaseReason,
@@ -8,7 +8,7 @@ import type {
   NodeReason,
 } from '../api/health.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
-import type { BacklogRow, RelationRow } from '../store/sql/health.sql.js';
+import type { BacklogRow, RelationRow, SilentNode } from '../store/sql/health.sql.js';
 import type { Backlog, Noticed, ServerReadings } from './readings.js';
 
 /** What a node knows of itself. */
@@ -122,7 +122,8 @@ export function reasonsOfBacklog(
   const late = names
     .filter(({ heldBy, oldestMs }) => oldestMs > (heldBy === null ? lateAfterMs : heldAfterMs))
     .map((row) => overdueOf(row, worker));
-  return [...readOnly, ...late, ...deadLettersOf(vitals.dead, deadLettersMax)];
+  const dead = deadLettersOf(vitals.dead, deadLettersMax);
+  return [...readOnly, ...late, ...dead, ...vitals.silentNodes.map(silentOf)];
 }
 
 function overdueOf(row: BacklogRow, worker: WorkerReadings | undefined): BacklogReason {
@@ -164,6 +165,12 @@ function deadLettersOf(dead: number, deadLettersMax: number): BacklogReason[] {
   if (dead <= deadLettersMax) return [];
   const text = `${dead} dead letters, more than ${deadLettersMax}`;
   return [{ reason: 'deadLetters', status: 'degraded', text, dead, deadLettersMax }];
+}
+
+function silentOf({ node, silentMs: exactMs }: SilentNode): BacklogReason {
+  const silentMs = Math.round(exactMs);
+  const text = `the node ${printable(node)} has been silent for ${inWords(silentMs)}: it was killed, hangs, or has lost the database`;
+  return { reason: 'nodeSilent', status: 'degraded', text, node, silentMs };
 }
 
 /** The database did not answer, or refused. */

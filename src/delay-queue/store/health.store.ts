@@ -11,6 +11,7 @@ import {
   RELATION,
   type RelationRow,
   relationsSql,
+  type SilentNode,
   VITALS,
   type VitalsRow,
   vitalsSql,
@@ -23,6 +24,9 @@ const backlogOf = reader(BACKLOG);
 const holderOf = reader(HOLDER);
 const relationOf = reader(RELATION);
 const vitalsOf = reader(VITALS);
+
+/** What the database says of itself and of its nodes. */
+export type Vitals = Omit<VitalsRow, 'silentNodes'> & { silentNodes: readonly SilentNode[] };
 
 /** What the health of a node is judged by, on the engine's own connections. */
 export class HealthStore {
@@ -43,12 +47,14 @@ export class HealthStore {
     };
   }
 
-  async vitals(): Promise<VitalsRow> {
-    const [row] = await this.runner.query<Answer>(this.#sql.vitals, [COUNTED_MAX]);
-    return vitalsOf(given(row));
+  /** `aliveMs` as in `liveNames`. */
+  async vitals(aliveMs: number): Promise<Vitals> {
+    const [row] = await this.runner.query<Answer>(this.#sql.vitals, [COUNTED_MAX, aliveMs]);
+    const { silentNodes, ...vitals } = vitalsOf(given(row));
+    return { ...vitals, silentNodes: JSON.parse(silentNodes ?? '[]') as SilentNode[] };
   }
 
-  /** What is overdue by name and by what holds it, the oldest first; `aliveMs` as in `liveNames`. */
+  /** What is overdue by name and by what holds it, the oldest first; `aliveMs` as there. */
   async backlog(aliveMs: number): Promise<BacklogRow[]> {
     return (await this.runner.query<Answer>(this.#sql.backlog, [aliveMs])).map(backlogOf);
   }

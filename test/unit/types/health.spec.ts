@@ -60,6 +60,7 @@ function answers() {
   same<ReasonFields<'late'>['status'], 'degraded' | 'down'>(true);
   same<Extract<NodeReason, { reason: 'clockJumped' }>['byMs'], number>(true);
   same<Extract<BacklogReason, { reason: 'held' }>['by'], 'pause' | 'limit'>(true);
+  same<Extract<BacklogReason, { reason: 'nodeSilent' }>['silentMs'], number>(true);
   same<Extract<DatabaseReason, { reason: 'bloated' }>['table'], string>(true);
   same<HealthOptions['deadLettersMax'], number | undefined>(true);
   same<DelayFigures['names'], NameFigures[]>(true);

@@ -1,6 +1,6 @@
 import { epochMs, type Tables, wakeOf } from '../../database/tables.js';
-import { asFlag, asMs, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
-import { clock, IS_SERVED, liveNames } from './fragments/clock.js';
+import { asFlag, asJson, asMs, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
+import { clock, IS_SERVED, liveNames, nodesNow } from './fragments/clock.js';
 import { anyHeld, fullLimits, throttledBy } from './stats.sql.js';
 
 /** Overdue delays that are read, the longest overdue first. A larger backlog is as bad. */
@@ -54,16 +54,40 @@ SELECT ${selected(BACKLOG)}
 FROM (SELECT n.*, ${ageOf('n.since')} AS oldest_ms FROM of_name n, clock) w
 ORDER BY w.since, w.name, w.held_by`;
 
-/** The database as this session sees it. */
+/** What is silent for longer is no news: a killed process may have been replaced. */
+const SILENT_TOLD_MS = 300_000;
+
+const SILENT_NODES_MAX = 10;
+
+/** A node that has missed its heartbeats and has not left. */
+export interface SilentNode {
+  node: string;
+  silentMs: number;
+}
+
+/** The database as this session sees it, and the nodes that fell silent lately. */
 export const VITALS = {
   dead: asNumber('v.dead'),
   dueSoon: asNumber('v.due_soon'),
   isReadOnly: asFlag('v.is_read_only'),
+  /** Of {@link SilentNode}; null: none. */
+  silentNodes: asJson('v.silent_nodes'),
 };
 
 export type VitalsRow = RowOf<typeof VITALS>;
 
-/** Dead letters and what is due within a minute. Parameter: each is counted up to this. */
+/** The last ones to fall silent; needs the CTE `clock`. */
+const silentNodes = (tables: Tables, aliveMs: string): string => `(
+  SELECT pg_catalog.json_agg(pg_catalog.json_build_object('node', n.id, 'silentMs', n.silent_ms)
+                             ORDER BY n.silent_ms, n.id)
+  FROM (SELECT s.id, s.silent_ms
+        FROM (SELECT o.id, ${epochMs(`${nodesNow(tables)} - GREATEST(o.seen_at, o.idle_until)`)}::float8 AS silent_ms
+              FROM ${tables.node} o, clock) s
+        WHERE s.silent_ms > ${aliveMs} AND s.silent_ms < ${aliveMs} + ${SILENT_TOLD_MS}::float8
+        ORDER BY s.silent_ms, s.id
+        LIMIT ${SILENT_NODES_MAX}) n)`;
+
+/** Dead letters, and what is due within a minute. Parameters: each is counted up to this; alive_ms. */
 export const vitalsSql = (tables: Tables): string => `
 WITH ${clock(tables)}
 SELECT ${selected(VITALS)}
@@ -74,7 +98,8 @@ FROM (SELECT
      SELECT FROM ${tables.delay} d
      WHERE d.wake_at > (SELECT now FROM clock) AND d.wake_at <= (SELECT now + interval '1 minute' FROM clock)
      LIMIT $1::int) x) AS due_soon,
-  pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('transaction_read_only') = 'on' AS is_read_only) v`;
+  pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('transaction_read_only') = 'on' AS is_read_only,
+  ${silentNodes(tables, '$2::float8')} AS silent_nodes) v`;
 
 /** What keeps vacuum from removing rows, the oldest first, as far as this role may see it. */
 export const HOLDER = {
