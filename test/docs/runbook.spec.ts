@@ -14,6 +14,12 @@ const reasonsIn = (file: string, fields: string): string[] => {
 const rowsOf = (page: string): string[] =>
   [...readDocument(page).text.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name = '']) => name);
 
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, '')
+    .replaceAll(' ', '-');
+
 it('the runbook says of each reason of explain what to do, and of no other', () => {
   const reasons = reasonsIn('explanation.ts', 'CauseFields').filter((name) => name !== 'reason');
   expect(reasons.length).toBeGreaterThan(10);
@@ -22,6 +28,21 @@ it('the runbook says of each reason of explain what to do, and of no other', () 
       .filter((name) => name !== 'reason')
       .toSorted(),
   ).toEqual([...new Set(reasons)].toSorted());
+});
+
+it('each alert leads to a chapter of the runbook that names it', () => {
+  const rules = readFileSync(join(ROOT, 'docs/operations/alerts.yaml'), 'utf8');
+  const alerts = [...rules.matchAll(/alert: (\w+)[\s\S]*?runbook: docs\/runbook\.md#([\w-]+)$/gm)];
+  expect(alerts).toHaveLength([...rules.matchAll(/alert: /g)].length);
+  const chapters = new Map(
+    readDocument('docs/runbook.md')
+      .text.split(/^## /m)
+      .map((chapter) => [anchorOf(chapter.split('\n', 1)[0] ?? ''), chapter]),
+  );
+  const unnamed = alerts.filter(
+    ([, alert = '', anchor = '']) => chapters.get(anchor)?.includes(`\`${alert}\``) !== true,
+  );
+  expect(unnamed.map(([, alert]) => alert)).toEqual([]);
 });
 
 it('operations says of each reason of DelayHealth what to do', () => {

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { AddressInfo } from 'node:net';
@@ -12,15 +11,14 @@ import {
   DiscardDelay,
   OnDelay,
 } from 'nestjs-delay-queue';
-import { freePort, HOST } from '../../../src/embedded-postgres/free-port.js';
-import { Leashed } from '../../servers/support/leashed.js';
-import { findProgram, sayNotRun } from '../../servers/support/programs.js';
+import { HOST } from '../../../src/embedded-postgres/free-port.js';
+import { sayNotRun } from '../../servers/support/programs.js';
+import { Prometheus, RULES } from '../../servers/support/prometheus.js';
 import { signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { ROOT } from '../documents.js';
 import { type App, type Page, recipe } from '../page.js';
 
-const RULES = join(ROOT, 'docs/operations/alerts.yaml');
 const DASHBOARD = join(ROOT, 'docs/operations/grafana.json');
 
 const opened: (() => Promise<unknown>)[] = [];
@@ -75,7 +73,8 @@ it('prometheus.md: exports how late delays are, how they ended, what waits and w
   const { app, metrics } = await openShop();
   await until(
     () => metrics.text(),
-    (text) => valueOf(text, 'delay_dead_letters') === 0,
+    // Of the look that the scrape before it began.
+    (text) => text.includes('delay_unhealthy{'),
   );
   const dead = app.next('dead', 'order.die', '1');
   await app.scheduleNow('order.die', ['1'], () => ({}));
@@ -90,8 +89,8 @@ it('prometheus.md: exports how late delays are, how they ended, what waits and w
     'delay_concurrency{name="order.hold"}',
     'delay_overdue{name="order.hold",held_by="nothing"}',
     'delay_overdue{name="order.paused",held_by="pause"}',
-    'delay_unhealthy{reason="unserved",status="degraded"}',
-    'delay_unhealthy{reason="held",status="degraded"}',
+    'delay_unhealthy{reason="unserved",status="degraded",name="order.gone",task=""}',
+    'delay_unhealthy{reason="held",status="degraded",name="order.paused",task=""}',
   ];
   expect(figures.map((line) => [line, valueOf(text, line)])).toEqual(
     [1, 0, 1, 1, 1, 1, 1, 2, 1, 1].map((value, index) => [figures[index], value]),
@@ -119,10 +118,15 @@ it('alerts.yaml and grafana.json ask for nothing that is not exported', async ()
   }
 });
 
-const isInstalled = findProgram('prometheus') !== undefined;
+const isInstalled = Prometheus.program !== undefined;
 if (!isInstalled) sayNotRun('alerts.yaml in a Prometheus', 'There is no prometheus here.');
 
-async function serve(text: () => Promise<string>): Promise<number> {
+interface Exporter {
+  port: number;
+  close(): Promise<unknown>;
+}
+
+async function serve(text: () => Promise<string>): Promise<Exporter> {
   const server: Server = createServer((_request, answer) => {
     text().then(
       (body) => answer.setHeader('Content-Type', 'text/plain; version=0.0.4').end(body),
@@ -130,78 +134,48 @@ async function serve(text: () => Promise<string>): Promise<number> {
     );
   });
   await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
-  opened.push(() => new Promise((resolve) => server.close(resolve)));
-  return (server.address() as AddressInfo).port;
+  const close = (): Promise<unknown> => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  };
+  opened.push(close);
+  return { port: (server.address() as AddressInfo).port, close };
 }
 
-/** A Prometheus that scrapes every half second, and lets no alert wait. @returns its URL */
-async function startPrometheus(target: number): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'delay-queue-prometheus-'));
-  opened.push(() => rm(folder, { recursive: true, force: true }));
-  const rules = (await readFile(RULES, 'utf8')).replaceAll(/for: \w+/g, 'for: 0s');
-  await writeFile(join(folder, 'rules.yaml'), rules);
-  await writeFile(
-    join(folder, 'prometheus.yaml'),
-    `global: { scrape_interval: 500ms, evaluation_interval: 500ms }
-rule_files: [rules.yaml]
-scrape_configs:
-  - job_name: shop
-    static_configs: [{ targets: ['${HOST}:${target}'] }]
-`,
-  );
-  const address = `${HOST}:${await freePort(0)}`;
-  const prometheus = Leashed.start(
-    findProgram('prometheus') ?? '',
-    [
-      `--config.file=${join(folder, 'prometheus.yaml')}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
-      `--web.listen-address=${address}`,
-    ],
-    { user: undefined, lastSignal: 'KILL' },
-  );
-  opened.push(() => prometheus.end('SIGKILL'));
-  return `http://${address}`;
-}
-
-interface Firing {
-  labels: { alertname: string; name?: string; reason?: string };
-  state: string;
-}
-
-const firingAt = async (url: string): Promise<string[]> => {
-  const answer = await fetch(`${url}/api/v1/alerts`).catch(() => undefined);
-  if (answer?.ok !== true) return [];
-  const { data } = (await answer.json()) as { data: { alerts: Firing[] } };
-  return data.alerts
+const firingAt = async (prometheus: Prometheus): Promise<string[]> =>
+  (await prometheus.alerts())
     .filter(({ state }) => state === 'firing')
-    .map(({ labels }) =>
-      [labels.alertname, labels.name ?? labels.reason].filter(Boolean).join(' '),
+    .map(({ labels: { alertname, name, reason } }) =>
+      [alertname, name ?? reason].filter(Boolean).join(' '),
     );
-};
 
 (isInstalled ? describe : describe.skip)('a Prometheus with alerts.yaml', () => {
   it('raises the alert of each fault that is planted', async () => {
     const { page, app, metrics } = await openShop();
     await page.sql('ALTER TABLE delay_queue.history SET (autovacuum_enabled = off)');
-    const url = await startPrometheus(await serve(() => metrics.text()));
-    await until(
-      () => firingAt(url),
-      (firing) => firing.includes('DelaysLate order.hold'),
+    const exporter = await serve(() => metrics.text());
+    const prometheus = await Prometheus.start([exporter.port], (rules) =>
+      rules.replaceAll(/for: \w+/g, 'for: 0s'),
     );
+    opened.push(() => prometheus.stop());
+    const untilFiring = (expected: string[]): Promise<string[]> =>
+      until(
+        () => firingAt(prometheus),
+        (now) => expected.every((alert) => now.includes(alert)),
+      );
+    await untilFiring(['DelaysLate order.hold']);
     await app.scheduleNow('order.die', ['1'], () => ({}));
     const expected = [
       'DelayDatabaseNeglected autovacuumOff',
       'DelayDied order.die',
       'DelayHandlersFull order.hold',
-      'DelayNameUnserved',
+      'DelayNameUnserved order.gone',
       'DelaysHeld order.paused',
       'DelaysLate order.gone',
       'DelaysLate order.hold',
     ];
-    const firing = await until(
-      () => firingAt(url),
-      (now) => expected.every((alert) => now.includes(alert)),
-    );
-    expect(firing.toSorted()).toEqual(expected);
+    expect((await untilFiring(expected)).toSorted()).toEqual(expected);
+    await exporter.close();
+    await untilFiring(['DelayNodeGone', 'DelayNodesAllGone']);
   }, 120_000);
 });
