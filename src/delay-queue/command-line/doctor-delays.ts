@@ -1,16 +1,16 @@
-import type { DelayStats } from '../api/selection.js';
+import type { DelayStats, NameStats } from '../api/selection.js';
 import type { ExpiredLease, SilentNode, Unreadable } from '../store/doctor.store.js';
 import { PROGRAM } from './commands.js';
 import { type Finding, notice, ok, problem } from './finding.js';
 import { counted, duration } from './output.js';
 
-/** What the counts say: names without a node, dead letters, pauses. */
+/** What the counts say: names that are late or without a node, dead letters, pauses. */
 export function statsFindings(
   { names, nodes, pauses }: DelayStats,
   nowMs: number,
-  forgottenMs: number,
+  { lateMs, pauseMs: forgottenMs }: { lateMs: number; pauseMs: number },
 ): Finding[] {
-  const findings: Finding[] = [];
+  const findings = lateFindings(names, lateMs);
   for (const { name, nodes: serving, overdue, scheduled, retrying } of names) {
     if (serving > 0) continue;
     if (overdue > 0) {
@@ -62,12 +62,27 @@ export function statsFindings(
     findings.push(
       ok(
         'delays',
-        `${counted(names.length, 'name')}, ${counted(nodes.length, 'live node')}: all are served, and nothing is dead`,
+        `${counted(names.length, 'name')}, ${counted(nodes.length, 'live node')}: all are served, nothing is late, and nothing is dead`,
       ),
     );
   }
   return findings;
 }
+
+/** Of names that live nodes serve. */
+const lateFindings = (names: readonly NameStats[], lateMs: number): Finding[] =>
+  names
+    .filter(({ nodes, oldestLateMs }) => nodes > 0 && (oldestLateMs ?? 0) > lateMs)
+    .map(({ name, late, oldestLateMs }) =>
+      problem(
+        'late',
+        `${name} is late: ${counted(late)} wait, the oldest for ${duration(oldestLateMs ?? 0)}`,
+        {
+          means: 'No pause and no limit holds them: the nodes have no slot for them, or hang.',
+          todo: `${PROGRAM} list --name ${shellWord(name)} --state scheduled; then explain one of them.`,
+        },
+      ),
+    );
 
 /** As a shell reads it: a name may hold anything. */
 const shellWord = (text: string): string =>

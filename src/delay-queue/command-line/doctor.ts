@@ -24,6 +24,7 @@ import { type Context, EXIT, type ExitCode } from './terminal.js';
 export interface Ages {
   snapshotMs: number;
   pauseMs: number;
+  lateMs: number;
   leaseMs: number;
   silentMs: number;
 }
@@ -31,6 +32,7 @@ export interface Ages {
 const AGES: Omit<Ages, 'silentMs'> = {
   snapshotMs: 10 * 60_000,
   pauseMs: 24 * 3_600_000,
+  lateMs: 60_000,
   leaseMs: 60_000,
 };
 
@@ -105,7 +107,7 @@ class Examination {
         const stats = await this.session.reading.stats();
         const live = new Set(stats.nodes.map(({ name }) => name));
         return [
-          ...statsFindings(stats, Number(server.now_ms), this.ages.pauseMs),
+          ...statsFindings(stats, Number(server.now_ms), this.ages),
           ...connectionFindings(server, live.size),
           ...nodeFindings(await store.silentNodes(this.ages.silentMs), live),
         ];

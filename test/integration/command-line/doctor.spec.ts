@@ -44,7 +44,13 @@ afterAll(async () => {
   await database.drop();
 });
 
-const AGES: Ages = { snapshotMs: 600_000, pauseMs: 86_400_000, leaseMs: 60_000, silentMs: 30_000 };
+const AGES: Ages = {
+  snapshotMs: 600_000,
+  pauseMs: 86_400_000,
+  lateMs: 60_000,
+  leaseMs: 60_000,
+  silentMs: 30_000,
+};
 
 const look = (ages: Partial<Ages> = {}, url = database.url): Promise<Finding[]> => {
   const given = parse(['doctor']);
@@ -181,6 +187,12 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
     `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at) VALUES ('a', '{}', '2020-01-01', '2020-01-01', now())`,
     'TRUNCATE delay_queue.delay',
     /problem unserved: 1 delay of a are due, and no live node serves it/,
+  ],
+  [
+    `INSERT INTO delay_queue.node (id, names, present, started_at, seen_at) VALUES ('n1', '{a}', false, now(), now());
+     INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at) VALUES ('a', '{}', now() - interval '1 hour', now() - interval '1 hour', now())`,
+    'TRUNCATE delay_queue.delay, delay_queue.node',
+    /problem late: a is late: 1 delay wait, the oldest for 1 h/,
   ],
   [
     `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at) VALUES ('a', '{}', '2099-01-01', '2099-01-01', now())`,
