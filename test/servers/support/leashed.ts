@@ -4,8 +4,11 @@ import { livingProcesses } from '../../support/living-processes.js';
 
 const OUTPUT_LIMIT_CHARS = 8_000;
 
-/** Waits for the end of its input, which comes with the end of our process, however that ends. */
-const LEASH = 'read -r _; kill -s "$2" "$1"';
+/**
+ * Waits for the end of its input, which comes with the end of our process, however that ends. A
+ * program that a test has stopped hears no signal before it goes on.
+ */
+const LEASH = 'read -r _; kill -s "$2" "$1"; kill -s CONT "$1"';
 
 export interface LeashedOptions {
   /** Programs like Postgres and PgBouncer refuse to run as root. */
