@@ -86,7 +86,7 @@ describe('the documents of the package', () => {
     const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))
       .map((file) => readFileSync(join(folder, file), 'utf8'));
-    const named = sources.flatMap((text) => all(text, /\bdocs\/[\w./-]*\w/g));
+    const named = sources.flatMap((text) => all(text, /(?<!\/)\bdocs\/[\w./-]*\w/g));
     expect(named.length).toBeGreaterThan(0);
     const unknown = named.filter(
       (name) => !paths.some((path) => path === name || path.startsWith(`${name}-`)),
