@@ -97,6 +97,11 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     patches: [patch('opentelemetry/counter.ts', 'this.#series.size >= SERIES_MAX', 'false')],
     tests: ['unit/opentelemetry/counter'],
   },
+  'first-dead-letter-is-no-increase': {
+    about: 'has no series of an outcome before its first',
+    patches: [patch(METRICS, "['completed', 'retrying', 'dead'];", '[];')],
+    tests: metrics,
+  },
   'trusts-any-traceparent': {
     about: 'takes a traceparent that is none',
     patches: [

@@ -6,6 +6,7 @@ import {
   metrics,
   type Observable,
 } from '@opentelemetry/api';
+import type { AttemptEnd } from '../api/channels.js';
 import type { DelayFigures, OverdueFigures } from '../api/health.js';
 import type { ObservedNode } from '../api/telemetry.js';
 import { Counter } from './counter.js';
@@ -97,7 +98,7 @@ export class Metrics {
     this.#leaveCounters = counted(meter, this.count);
     for (const [node, leave] of this.#nodes) {
       leave();
-      this.#nodes.set(node, gauged(meter, node));
+      this.#nodes.set(node, gauged(meter, node, this.count));
     }
     return histograms;
   }
@@ -105,7 +106,7 @@ export class Metrics {
   /** Shows the figures of a node until `leave`. */
   watch(node: ObservedNode): void {
     const { histograms: _ } = this;
-    this.#nodes.set(node, gauged(metrics.getMeterProvider().getMeter(SCOPE), node));
+    this.#nodes.set(node, gauged(metrics.getMeterProvider().getMeter(SCOPE), node, this.count));
   }
 
   leave(node: ObservedNode): void {
@@ -128,13 +129,23 @@ function counted(meter: Meter, counters: Counters): () => void {
   return () => meter.removeBatchObservableCallback(observe, instruments);
 }
 
+/** A counter that begins at one has not increased: the first dead letter would raise no alert. */
+const FROM_ZERO: readonly AttemptEnd[] = ['completed', 'retrying', 'dead'];
+
 /** @returns what ends it */
-function gauged(meter: Meter, node: ObservedNode): () => void {
+function gauged(
+  meter: Meter,
+  node: ObservedNode,
+  counters: Pick<Counters, 'attempts'>,
+): () => void {
   const gauges = gaugesOf(meter);
   const all = Object.values(gauges);
   const overdue = new Overdue(gauges);
   const observe = (result: BatchObservableResult): void => {
     const figures = node.figures();
+    for (const { name } of figures.names) {
+      for (const outcome of FROM_ZERO) counters.attempts.add(0, 'process', name, outcome);
+    }
     show(figures, gauges, result);
     if (figures.backlog !== null) overdue.show(figures.backlog.overdue, result);
   };

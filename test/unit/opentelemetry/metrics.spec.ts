@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { DelayFigures, OverdueFigures } from 'nestjs-delay-queue';
+import type { DelayFigures, NameFigures, OverdueFigures } from 'nestjs-delay-queue';
 import { delayChannels, ended } from '../../../src/delay-queue/api/channels.js';
-import { METRICS } from '../../../src/delay-queue/opentelemetry/names.js';
+import { ATTRIBUTES, METRICS } from '../../../src/delay-queue/opentelemetry/names.js';
 import { Observer } from '../../../src/delay-queue/opentelemetry/observer.js';
 import { Sdk } from '../../support/opentelemetry.js';
 
@@ -9,11 +9,12 @@ const sdk = new Sdk();
 let off: () => void;
 let overdue: OverdueFigures[];
 let reads: number;
+let names: NameFigures[];
 
 const figures = (): DelayFigures => {
   reads += 1;
   return {
-    names: [],
+    names,
     watched: 0,
     ready: 0,
     loadAgeMs: null,
@@ -25,6 +26,7 @@ const figures = (): DelayFigures => {
 beforeEach(() => {
   reads = 0;
   overdue = [];
+  names = [];
   off = new Observer().observe({ name: 'here', figures, refresh: () => {} });
 });
 
@@ -42,6 +44,19 @@ it('what is overdue no more is zero, since an SDK repeats the last value', async
   overdue = [];
   expect(await valuesOf(METRICS.overdue)).toEqual([0, 0]);
   expect(await valuesOf(METRICS.oldestOverdue)).toEqual([0, 0]);
+});
+
+it('attempts of a name that is served begin at zero, so that the first dead letter is an increase', async () => {
+  names = [{ name: 'a', running: 0, prefetched: 0, concurrency: 10 }];
+  // The counters of an export may come before the gauges that know the names.
+  await sdk.metric(METRICS.attempts);
+  const series = await sdk.metric(METRICS.attempts);
+  const told = series.map(({ attributes, value }) => [attributes[ATTRIBUTES.outcome], value]);
+  expect(told).toEqual([
+    ['completed', 0],
+    ['retrying', 0],
+    ['dead', 0],
+  ]);
 });
 
 it('statements of another node are not its own', async () => {
