@@ -115,15 +115,31 @@ export class DelayHealth {
    * @returns the numbers
    */
   figures(): DelayFigures {
-    this.refresh();
-    return this.known();
-  }
-
-  /** @internal Has the numbers of the backlog fetched, if those that are known are too old. */
-  refresh(): void {
     this.#readingsNow()
       ?.backlog()
       .catch(() => {});
+    return this.known();
+  }
+
+  /** @internal Has fetched what is known and too old. */
+  refresh(): void {
+    this.#readingsNow()?.refresh();
+  }
+
+  /** @internal As `check` without options, by what is known, and has nothing fetched. */
+  knownReasons(): HealthReason[] {
+    const vitals = this.engine.vitals;
+    const ofNode = reasonsOfNode(vitals, this.#noticed);
+    const known = vitals.state === 'stopped' ? undefined : this.#readingsNow()?.known;
+    if (known === undefined) return reportOf(ofNode).reasons;
+    const { backlog, server, failed } = known;
+    const limits = limitsOf({});
+    const ofBacklog = backlog === undefined ? [] : reasonsOfBacklog(backlog, limits, vitals.worker);
+    return reportOf([
+      ...ofNode,
+      ...(failed === undefined ? ofBacklog : [goneOf(failed.error)]),
+      ...(server === undefined ? [] : reasonsOfServer(server, limits)),
+    ]).reasons;
   }
 
   /** @internal As {@link figures}, and has nothing fetched. */

@@ -12,8 +12,12 @@ export class TelemetryStart {
     health: DelayHealth,
   ) {
     if (telemetry === undefined) return;
-    const figures = () => health.known();
-    const off = telemetry.observe({ name, figures, refresh: () => health.refresh() });
+    const off = telemetry.observe({
+      name,
+      figures: () => health.known(),
+      reasons: () => health.knownReasons(),
+      refresh: () => health.refresh(),
+    });
     events.once('stopped', off);
   }
 }

@@ -145,9 +145,12 @@ describe('the database', () => {
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name <> 'stage'`,
     );
-    const report = await healthOf(node).check();
+    const health = healthOf(node);
+    expect(health.knownReasons()).toEqual([]);
+    const report = await health.check();
     expect(report.status).toBe('down');
     expect(found(report)).toEqual(['databaseGone']);
+    expect(health.knownReasons()).toEqual(report.reasons);
     expect(healthOf(node).live()).toEqual({ status: 'up', reasons: [] });
     await allow(true);
     await until(

@@ -102,6 +102,28 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     patches: [patch(METRICS, "['completed', 'retrying', 'dead'];", '[];')],
     tests: metrics,
   },
+  'gone-database-looks-well': {
+    about: 'shows the last reasons of a database that is gone',
+    patches: [
+      patch(
+        'delay.health.ts',
+        '...(failed === undefined ? ofBacklog : [goneOf(failed.error)]),',
+        '...ofBacklog,',
+      ),
+    ],
+    tests: ['integration/health'],
+  },
+  'never-looks-at-the-server': {
+    about: 'knows nothing of snapshots, sizes and autovacuum',
+    patches: [
+      patch(
+        'health/readings.ts',
+        'of [this.#backlog, this.#server]) now',
+        'of [this.#backlog]) now',
+      ),
+    ],
+    tests: figures,
+  },
   'trusts-any-traceparent': {
     about: 'takes a traceparent that is none',
     patches: [

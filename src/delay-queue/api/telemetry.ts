@@ -1,6 +1,6 @@
 import type { DelayAttemptMessage, DelayChangeMessage, DelayScheduleMessage } from './channels.js';
 import type { DelayHeaders } from './delay.js';
-import type { DelayFigures } from './health.js';
+import type { DelayFigures, HealthReason } from './health.js';
 
 /** The calls of `DelayService` that have a channel. */
 export interface TracedOperations {
@@ -14,7 +14,9 @@ export interface ObservedNode {
   name: string;
   /** As those of `DelayHealth`, without a statement: the backlog as it was fetched last. */
   figures(): DelayFigures;
-  /** Has the backlog fetched, at most once in five seconds. */
+  /** Why it is not `up`, as `DelayHealth.check` says, without a statement. */
+  reasons(): HealthReason[];
+  /** Has fetched what both lack: the backlog at most once in five seconds. */
   refresh(): void;
 }
 

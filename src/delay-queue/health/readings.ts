@@ -84,6 +84,8 @@ export class Kept<Reading> {
   /** Statements of the last look are unanswered, perhaps for longer than anyone waits. */
   #isOpen = false;
   #last: { reading: Reading; atMs: number } | undefined;
+  /** Of the last look, if that failed. */
+  #error: { error: unknown } | undefined;
 
   constructor(
     private readonly read: () => Promise<Reading>,
@@ -96,12 +98,21 @@ export class Kept<Reading> {
     if (this.#reading !== undefined && isKept) return this.#reading;
     const reading = this.#answered();
     this.#endsAtMs = Infinity;
-    const over = (): void => {
+    const over = (failed?: { error: unknown }): void => {
+      this.#error = failed;
       this.#endsAtMs = performance.now() + this.keptMs;
     };
-    reading.then(over, over);
+    reading.then(
+      () => over(),
+      (error: unknown) => over({ error }),
+    );
     this.#reading = reading;
     return reading;
+  }
+
+  /** Why the last look failed; undefined: it did not. */
+  get failed(): { error: unknown } | undefined {
+    return this.#error;
   }
 
   /** The last reading, however old. */
@@ -157,5 +168,20 @@ export class Readings {
 
   server(): Promise<ServerReadings> {
     return this.#server.now;
+  }
+
+  /** Has both fetched that are too old. */
+  refresh(): void {
+    for (const { now } of [this.#backlog, this.#server]) now.catch(() => {});
+  }
+
+  /** What they said last, without waiting, and whether the last look at the backlog failed. */
+  get known(): {
+    backlog: Backlog | undefined;
+    server: ServerReadings | undefined;
+    failed: { error: unknown } | undefined;
+  } {
+    const [backlog, server] = [this.#backlog.last?.reading, this.#server.last?.reading];
+    return { backlog, server, failed: this.#backlog.failed };
   }
 }

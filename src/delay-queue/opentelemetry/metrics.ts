@@ -7,7 +7,7 @@ import {
   type Observable,
 } from '@opentelemetry/api';
 import type { AttemptEnd } from '../api/channels.js';
-import type { DelayFigures, OverdueFigures } from '../api/health.js';
+import type { DelayFigures, HealthReason, OverdueFigures } from '../api/health.js';
 import type { ObservedNode } from '../api/telemetry.js';
 import { Counter } from './counter.js';
 import { ATTRIBUTES, DURATION_SECONDS, LATENESS_SECONDS, METRICS, SCOPE, SYSTEM } from './names.js';
@@ -70,6 +70,7 @@ const gaugesOf = (meter: Meter) => {
     oldestOverdue: gauge(METRICS.oldestOverdue, 's', 'How long the oldest of them has been due'),
     dueSoon: gauge(METRICS.dueSoon, '{message}', 'Delays of all nodes due within a minute'),
     deadLetters: gauge(METRICS.deadLetters, '{message}', 'Dead letters of all nodes'),
+    unhealthy: gauge(METRICS.unhealthy, '{reason}', 'Reasons why the node is not up'),
     connections: gauge(METRICS.connections, '{connection}', 'Connections of the engine, by state'),
   };
 };
@@ -140,14 +141,28 @@ function gauged(
 ): () => void {
   const gauges = gaugesOf(meter);
   const all = Object.values(gauges);
-  const overdue = new Overdue(gauges);
+  const overdue = new Fading();
+  const oldest = new Fading();
+  const unhealthy = new Fading();
   const observe = (result: BatchObservableResult): void => {
     const figures = node.figures();
     for (const { name } of figures.names) {
       for (const outcome of FROM_ZERO) counters.attempts.add(0, 'process', name, outcome);
     }
     show(figures, gauges, result);
-    if (figures.backlog !== null) overdue.show(figures.backlog.overdue, result);
+    const late = (figures.backlog?.overdue ?? []).map((one) => ({ one, of: overdueOf(one) }));
+    overdue.show(
+      late.map(({ one, of }) => ({ of, value: one.overdue })),
+      (value, of) => result.observe(gauges.overdue, value, of),
+    );
+    oldest.show(
+      late.map(({ one, of }) => ({ of, value: one.oldestMs / 1_000 })),
+      (value, of) => result.observe(gauges.oldestOverdue, value, of),
+    );
+    unhealthy.show(
+      node.reasons().map((reason) => ({ of: reasonOf(reason), value: 1 })),
+      (value, of) => result.observe(gauges.unhealthy, value, of),
+    );
   };
   meter.addBatchObservableCallback(observe, all);
   return () => meter.removeBatchObservableCallback(observe, all);
@@ -176,31 +191,35 @@ function show(
   observe('deadLetters', backlog.dead);
 }
 
-/** What is overdue, and then no more: an SDK repeats the last value that a series had. */
-class Overdue {
+const overdueOf = ({ name, heldBy, isServed }: OverdueFigures): Attributes => ({
+  [ATTRIBUTES.system]: SYSTEM,
+  [ATTRIBUTES.destination]: name,
+  [ATTRIBUTES.heldBy]: heldBy ?? 'nothing',
+  [ATTRIBUTES.served]: isServed,
+});
+
+const reasonOf = ({ reason, status }: HealthReason): Attributes => ({
+  [ATTRIBUTES.system]: SYSTEM,
+  [ATTRIBUTES.reason]: reason,
+  [ATTRIBUTES.status]: status,
+});
+
+/** Series that come and go: once gone, they are zero, since an SDK repeats the last value. */
+class Fading {
   #shown = new Map<string, Attributes>();
 
-  constructor(private readonly gauges: Pick<Gauges, 'overdue' | 'oldestOverdue'>) {}
-
-  show(all: readonly OverdueFigures[], result: BatchObservableResult): void {
+  show(
+    all: readonly { of: Attributes; value: number }[],
+    observe: (value: number, of: Attributes) => void,
+  ): void {
     const before = this.#shown;
     this.#shown = new Map();
-    for (const { name, heldBy, isServed, overdue, oldestMs } of all) {
-      const of = {
-        [ATTRIBUTES.system]: SYSTEM,
-        [ATTRIBUTES.destination]: name,
-        [ATTRIBUTES.heldBy]: heldBy ?? 'nothing',
-        [ATTRIBUTES.served]: isServed,
-      };
-      const series = `${heldBy} ${isServed} ${name}`;
+    for (const { of, value } of all) {
+      const series = Object.values(of).join('\n');
       before.delete(series);
       this.#shown.set(series, of);
-      result.observe(this.gauges.overdue, overdue, of);
-      result.observe(this.gauges.oldestOverdue, oldestMs / 1_000, of);
+      observe(value, of);
     }
-    for (const of of before.values()) {
-      result.observe(this.gauges.overdue, 0, of);
-      result.observe(this.gauges.oldestOverdue, 0, of);
-    }
+    for (const of of before.values()) observe(0, of);
   }
 }

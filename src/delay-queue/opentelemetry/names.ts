@@ -27,6 +27,8 @@ export const ATTRIBUTES = {
   statement: `messaging.${SYSTEM}.statement`,
   heldBy: `messaging.${SYSTEM}.held_by`,
   served: `messaging.${SYSTEM}.served`,
+  reason: `messaging.${SYSTEM}.reason`,
+  status: `messaging.${SYSTEM}.status`,
   state: `messaging.${SYSTEM}.connection.state`,
 } as const;
 
@@ -49,6 +51,7 @@ export const METRICS = {
   oldestOverdue: `messaging.${SYSTEM}.overdue.oldest`,
   dueSoon: `messaging.${SYSTEM}.due_within_minute`,
   deadLetters: `messaging.${SYSTEM}.dead_letters`,
+  unhealthy: `messaging.${SYSTEM}.unhealthy`,
   connections: `messaging.${SYSTEM}.connections`,
 } as const;
 

@@ -50,7 +50,8 @@ const reaches = (metric: string, wanted: number, of?: Attributes): Promise<unkno
 const schedule = (key: string, name: `test.${string}` = RUNS): Promise<unknown> =>
   node.delays.schedule(name, null, { after: 0, key });
 
-const isOfBacklog = (text: string): boolean => /w\.oldest_ms|is_read_only/.test(text);
+const isOfBacklog = (text: string): boolean =>
+  /w\.oldest_ms|is_read_only|held_ms|is_vacuumed/.test(text);
 
 const ofName = { 'messaging.destination.name': RUNS };
 
@@ -81,6 +82,7 @@ it('show what runs, what waits and what is held, of which no scrape asks the dat
   await producer.admin.pause('test.paused');
   await producer.delays.schedule('test.paused', null, { after: 0 });
   await producer.delays.schedule('test.unserved', null, { after: '30s' });
+  await stage.sql('ALTER TABLE delay_queue.history SET (autovacuum_enabled = off)');
   const began = signal();
   const release = signal();
   await start(
@@ -96,6 +98,7 @@ it('show what runs, what waits and what is held, of which no scrape asks the dat
   const paused = { 'messaging.destination.name': 'test.paused', [`${OWN}held_by`]: 'pause' };
   await reaches(`${OWN}overdue`, 1, paused);
   expect(await valueOf(`${OWN}overdue.oldest`, paused)).toBeGreaterThan(0);
+  await reaches(`${OWN}unhealthy`, 1, { [`${OWN}reason`]: 'autovacuumOff' });
   expect(await valueOf(`${OWN}due_within_minute`)).toBe(1);
   expect(await valueOf(`${OWN}dead_letters`)).toBe(0);
   expect(await valueOf(`${OWN}running`, ofName)).toBe(1);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { DelayFigures, NameFigures, OverdueFigures } from 'nestjs-delay-queue';
+import type { DelayFigures, HealthReason, NameFigures, OverdueFigures } from 'nestjs-delay-queue';
 import { delayChannels, ended } from '../../../src/delay-queue/api/channels.js';
 import { ATTRIBUTES, METRICS } from '../../../src/delay-queue/opentelemetry/names.js';
 import { Observer } from '../../../src/delay-queue/opentelemetry/observer.js';
@@ -9,6 +9,7 @@ const sdk = new Sdk();
 let off: () => void;
 let overdue: OverdueFigures[];
 let reads: number;
+let reasons: HealthReason[];
 let names: NameFigures[];
 
 const figures = (): DelayFigures => {
@@ -27,7 +28,13 @@ beforeEach(() => {
   reads = 0;
   overdue = [];
   names = [];
-  off = new Observer().observe({ name: 'here', figures, refresh: () => {} });
+  reasons = [];
+  off = new Observer().observe({
+    name: 'here',
+    figures,
+    reasons: () => reasons,
+    refresh: () => {},
+  });
 });
 
 afterEach(() => off());
@@ -44,6 +51,18 @@ it('what is overdue no more is zero, since an SDK repeats the last value', async
   overdue = [];
   expect(await valuesOf(METRICS.overdue)).toEqual([0, 0]);
   expect(await valuesOf(METRICS.oldestOverdue)).toEqual([0, 0]);
+});
+
+it('reasons of health are one, and zero when they are gone', async () => {
+  reasons = [{ reason: 'databaseReadOnly', status: 'down', text: 'no writes' }];
+  const [series] = await sdk.metric(METRICS.unhealthy);
+  expect(series?.value).toBe(1);
+  expect(series?.attributes).toMatchObject({
+    [ATTRIBUTES.reason]: 'databaseReadOnly',
+    [ATTRIBUTES.status]: 'down',
+  });
+  reasons = [];
+  expect(await valuesOf(METRICS.unhealthy)).toEqual([0]);
 });
 
 it('attempts of a name that is served begin at zero, so that the first dead letter is an increase', async () => {

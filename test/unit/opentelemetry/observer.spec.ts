@@ -20,7 +20,7 @@ const figures = () => {
 
 beforeEach(() => {
   observer = new Observer();
-  off = observer.observe({ name: 'here', figures, refresh });
+  off = observer.observe({ name: 'here', figures, reasons: () => [], refresh });
 });
 
 afterEach(() => {
