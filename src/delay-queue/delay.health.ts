@@ -162,7 +162,8 @@ export class DelayHealth {
     if (this.#readings?.of !== connections) {
       const store = new HealthStore(connections, this.options.installation);
       const aliveMs = this.options.loadEveryMs * LOADS_MISSED_MAX;
-      this.#readings = { of: connections, readings: new Readings(store, aliveMs) };
+      const readyIds = (most: number): number[] => this.engine.vitals.worker?.readyIds(most) ?? [];
+      this.#readings = { of: connections, readings: new Readings(store, aliveMs, readyIds) };
     }
     return this.#readings.readings;
   }

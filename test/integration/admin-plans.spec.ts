@@ -122,8 +122,11 @@ it.each<[what: string, filter: RowFilter, groups: number]>([
   expect(plan!.buffers).toBeLessThan(groups * EACH * 1.2 + 50);
 });
 
+/** As of delays that wait on a node. */
+const IDS = Array.from({ length: 50 }, (_, n) => n + 1);
+
 it.each([
-  ['the backlog', (health: HealthStore) => health.backlog(30_000), 10_000],
+  ['the backlog', (health: HealthStore) => health.backlog(30_000, IDS), 10_000 + IDS.length],
   ['dead letters and what is due soon', (health: HealthStore) => health.vitals(30_000), SOON + 60],
 ])('health reads of %s what it shows, and nothing of the future', async (_what, read, rows) => {
   const [plan] = await plansOf((runner) =>

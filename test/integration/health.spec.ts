@@ -117,6 +117,23 @@ describe('the backlog', () => {
     ]);
   });
 
+  it('of a name that this node serves is not hidden by a crowd of another', async () => {
+    await stage.overdue('test.crowd', 12_000, { secondsAgo: 7_200 });
+    await stage.overdue(NAME, 4, { secondsAgo: 600 });
+    const release = signal();
+    const node = await start(() => release.promise, { concurrency: 1 });
+    await until(
+      () => node.app.get(DelayHealth).figures(),
+      ({ ready, names }) => ready === 3 && names[0]?.running === 1,
+    );
+    const { reasons } = await healthOf(node).check();
+    expect(reasons).toEqual([
+      expect.objectContaining({ reason: 'unserved', name: 'test.crowd', late: 10_000 }),
+      expect.objectContaining({ reason: 'late', name: NAME, late: 3, running: 1 }),
+    ]);
+    release.resolve();
+  });
+
   it('of dead letters counts from more than there may be', async () => {
     const node = await start();
     await stage.sql(

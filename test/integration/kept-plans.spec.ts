@@ -6,6 +6,7 @@ import {
   engineSettings,
   type SessionSettings,
 } from '../../src/delay-queue/database/connection-config.js';
+import { backlogSql } from '../../src/delay-queue/store/sql/health.sql.js';
 import { pruneSql } from '../../src/delay-queue/store/sql/history.sql.js';
 import { loadSql, sweepSql } from '../../src/delay-queue/store/sql/fetch.sql.js';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
@@ -65,6 +66,7 @@ const OF_ENGINE: Statements = {
   ...OF_LIMITS,
   ...FORGETTING,
   prune: [pruneSql(tables), [0, COUNT]],
+  backlog: [backlogSql(tables), [30_000, Array.from({ length: COUNT }, (_, n) => n + 1), 10_000]],
 };
 const OF_ONE = statementsOfOne();
 const OF_CALLERS: Statements = { ...BY_KEY, ...OF_ONE, keyless: keylessStatement(COUNT) };
@@ -181,6 +183,17 @@ describe.each([
         expect(plan.buffers).toBeLessThan(1_000 + OVERDUE + SOON);
       },
     );
+
+    it('the backlog is read from its old end, and given ids by the primary key', async () => {
+      const plan = await planOf('engine', 'backlog');
+      const ways = plan.waysInto('delay');
+      expect(ways).toContain('Index Scan delay_wake');
+      expect(ways).not.toContain('Seq Scan undefined');
+      const bitmaps = plan.nodes.filter(({ type }) => type === 'Bitmap Index Scan');
+      expect(bitmaps.filter(({ index }) => index === 'delay_wake')).toEqual([]);
+      // Each row is of a group of its own, whose limits are looked up.
+      expect(plan.buffers).toBeLessThan(1_000 + OVERDUE * 5);
+    });
 
     it('prune reads from the old end', async () => {
       const plan = await planOf('engine', 'prune');

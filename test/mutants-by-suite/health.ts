@@ -55,6 +55,28 @@ export const HEALTH: Readonly<Record<string, Mutant>> = {
     ],
     tests: integration,
   },
+  'sees-the-oldest-crowd-alone': {
+    about: 'finds no late delay of a name behind an older crowd of others',
+    patches: [
+      patch(
+        SQL,
+        'WHERE d.id = ANY ($2::bigint[]) AND',
+        'WHERE d.id = ANY ($2::bigint[]) AND false AND',
+      ),
+    ],
+    tests: integration,
+  },
+  'sorts-the-whole-backlog': {
+    about: 'reads all that is overdue, by a plan that was made for an empty table',
+    patches: [
+      patch(
+        SQL,
+        'WHERE d.wake_at <= (SELECT now FROM clock)\n  ORDER BY d.wake_at, d.id\n  LIMIT $3::int',
+        'WHERE $3::int > 0 AND d.wake_at <= (SELECT now FROM clock)\n  ORDER BY d.wake_at, d.id\n  LIMIT 10000',
+      ),
+    ],
+    tests: ['integration/kept-plans'],
+  },
   'serves-every-name': {
     about: 'does not tell a name that no node serves from a slow one',
     patches: [

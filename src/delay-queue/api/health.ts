@@ -135,7 +135,10 @@ export interface BacklogFigures {
   dead: number;
   /** Due within a minute. */
   dueSoon: number;
-  /** Delays that are due, of the oldest 10,000, by name and by what holds them. */
+  /**
+   * Delays that are due, by name and by what holds them: of the oldest 10,000 and, of each name that
+   * this node serves, up to 10 that wait on it.
+   */
   overdue: OverdueFigures[];
 }
 

@@ -10,6 +10,9 @@ const ANSWER_WITHIN_MS = 5_000;
 /** Probes of many kinds may ask at once and often; the database is asked once in that time. */
 const BACKLOG_KEPT_MS = 5_000;
 
+/** Enough of a name to tell that it is late, behind a crowd of others. */
+const READY_OF_EACH = 10;
+
 /** Sizes and snapshots change slowly. */
 const SERVER_KEPT_MS = 60_000;
 
@@ -145,10 +148,16 @@ export class Readings {
   readonly #backlog: Kept<Backlog>;
   readonly #server: Kept<ServerReadings>;
 
-  /** @param aliveMs how long a silent node still counts as alive */
-  constructor(store: HealthStore, aliveMs: number) {
+  /**
+   * @param aliveMs how long a silent node still counts as alive
+   * @param readyIds ids of some delays that wait here, up to so many of each name
+   */
+  constructor(store: HealthStore, aliveMs: number, readyIds: (most: number) => number[]) {
     this.#backlog = new Kept(async () => {
-      const [vitals, names] = await both(store.vitals(aliveMs), store.backlog(aliveMs));
+      const [vitals, names] = await both(
+        store.vitals(aliveMs),
+        store.backlog(aliveMs, readyIds(READY_OF_EACH)),
+      );
       return { vitals, names };
     }, BACKLOG_KEPT_MS);
     this.#server = new Kept(async () => {

@@ -1,6 +1,7 @@
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import { type Answer, reader } from './rows/columns.js';
+import { numbers } from './rows/delay-rows.js';
 import {
   BACKLOG,
   type BacklogRow,
@@ -19,6 +20,9 @@ import {
 
 /** Dead letters, and what is due within a minute, are counted up to this. */
 export const COUNTED_MAX = 100_001;
+
+/** Overdue delays that are read, the longest overdue first. A larger backlog is as bad. */
+const OVERDUE_MAX = 10_000;
 
 const backlogOf = reader(BACKLOG);
 const holderOf = reader(HOLDER);
@@ -54,9 +58,17 @@ export class HealthStore {
     return { ...vitals, silentNodes: JSON.parse(silentNodes ?? '[]') as SilentNode[] };
   }
 
-  /** What is overdue by name and by what holds it, the oldest first; `aliveMs` as there. */
-  async backlog(aliveMs: number): Promise<BacklogRow[]> {
-    return (await this.runner.query<Answer>(this.#sql.backlog, [aliveMs])).map(backlogOf);
+  /**
+   * What is overdue by name and by what holds it, the oldest first; `aliveMs` as there.
+   * @param ids of delays that may be overdue, and are read however many others are
+   */
+  async backlog(aliveMs: number, ids: readonly number[]): Promise<BacklogRow[]> {
+    const rows = await this.runner.query<Answer>(this.#sql.backlog, [
+      aliveMs,
+      numbers(ids),
+      OVERDUE_MAX,
+    ]);
+    return rows.map(backlogOf);
   }
 
   /** What keeps vacuum from removing rows for the longest time. */

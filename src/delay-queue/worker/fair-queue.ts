@@ -58,6 +58,13 @@ class Fifo {
     }
   }
 
+  /** Up to `most` entries, as they come next. */
+  next(most: number): Entry[] {
+    return this.#entries
+      .slice(this.#head, this.#head + most)
+      .filter(({ state }) => state === 'ready');
+  }
+
   unshift(entry: Entry): void {
     if (this.#head === 0) this.#entries.unshift(entry);
     else this.#entries[--this.#head] = entry;
@@ -235,6 +242,13 @@ class NameQueue {
     return false;
   }
 
+  /** Up to `most` entries, those that come next of as many groups as possible. */
+  next(most: number): Entry[] {
+    const groups = [...this.#turns.values(), ...this.#aside.values()].slice(0, most);
+    const ofEach = Math.floor(most / groups.length);
+    return groups.flatMap((group) => group.next(ofEach));
+  }
+
   /** A throttled group takes turns again, behind all others. */
   release(key: string): void {
     const group = this.#aside.get(key);
@@ -408,6 +422,11 @@ class Lane {
     return this.#queues.get(name);
   }
 
+  /** Up to `most` entries of each name. */
+  next(most: number): Entry[] {
+    return [...this.#queues.values()].flatMap((queue) => queue.next(most));
+  }
+
   /** @returns an entry without room: no name may take the room of another, nor may a group */
   push(entry: Entry): Entry | undefined {
     const queue = this.#queueFor(entry);
@@ -498,6 +517,11 @@ export class ReadyQueue {
   /** Entries of throttled groups, as far as these were met. */
   get throttled(): number {
     return this.#healthy.throttled + this.#stalled.throttled;
+  }
+
+  /** The ids of up to `most` entries of each name. */
+  nextIds(most: number): number[] {
+    return [this.#healthy, this.#stalled].flatMap((lane) => lane.next(most)).map(({ id }) => id);
   }
 
   /** Whether more of that name has room; `butNotOf` lists its full groups, with so many entries. */

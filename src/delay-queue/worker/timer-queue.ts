@@ -335,6 +335,11 @@ export class TimerQueue {
     return { watched: this.#readAhead.size, ready: this.#ready.size };
   }
 
+  /** The ids of some ready delays, up to `most` of each name. */
+  readyIds(most: number): number[] {
+    return this.#ready.nextIds(most);
+  }
+
   /** Resolves when every entry was claimed or forgotten. */
   async whenEmpty(): Promise<void> {
     if (!this.isEmpty) await this.#readAhead.emptied.next;

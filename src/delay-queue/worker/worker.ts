@@ -17,6 +17,8 @@ export interface WorkerVitals {
   /** It leaves the database alone, so no load is missing. */
   isIdle: boolean;
   queue: TimerQueue['sizes'];
+  /** The ids of some delays that wait for a slot here, up to `most` of each name. */
+  readyIds(most: number): number[];
   /** Calls of a name; undefined: no handler here. */
   callsOf(name: string): CallsOfName | undefined;
   /** Of all names that have a handler here. */
@@ -119,6 +121,7 @@ export class Worker {
       loads: loader.loads,
       isIdle: idle.isOn,
       queue: queue.sizes,
+      readyIds: (most) => queue.readyIds(most),
       callsOf: found,
       calls: () => this.setup.registry.names().flatMap((name) => found(name) ?? []),
     };

@@ -71,6 +71,19 @@ describe('groups of a name', () => {
     expect(queue.size).toBe(0);
   });
 
+  it('each have one among the next ids of a name, throttled ones, too', () => {
+    const queue = new ReadyQueue(states);
+    const groups = ['big', 'big', 'throttled', null];
+    const entries = groups.map((group) => entry('a', { group }));
+    const [alone, stalled] = [entry('b'), entry('a', { stalled: true })];
+    for (const each of [...entries, alone, stalled]) queue.push(each);
+    queue.take(1, ({ group }) => (group === 'throttled' ? 'group throttled' : 'group full'), false);
+    const [first, , throttled, other] = entries;
+    const ids = [first, throttled, other, alone, stalled].map((each) => each?.id);
+    expect(new Set(queue.nextIds(3))).toEqual(new Set(ids));
+    expect(queue.nextIds(1)).toHaveLength(3);
+  });
+
   it('what is put back comes first again, whatever of its group was taken before', () => {
     const queue = new ReadyQueue(states);
     const entries = Array.from({ length: 4 }, () => entry('a'));

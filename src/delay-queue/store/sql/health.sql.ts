@@ -1,10 +1,7 @@
 import { epochMs, type Tables, wakeOf } from '../../database/tables.js';
 import { asFlag, asJson, asMs, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
-import { clock, IS_SERVED, liveNames, nodesNow } from './fragments/clock.js';
+import { clock, expectMany, IS_SERVED, liveNames, nodesNow } from './fragments/clock.js';
 import { anyHeld, fullLimits, throttledBy } from './stats.sql.js';
-
-/** Overdue delays that are read, the longest overdue first. A larger backlog is as bad. */
-const OVERDUE_MAX = 10_000;
 
 /** The overdue delays of a name that the same holds: a pause, a limit, or neither. */
 export const BACKLOG = {
@@ -18,20 +15,33 @@ export const BACKLOG = {
 
 export type BacklogRow = RowOf<typeof BACKLOG>;
 
+/** Of an overdue row `d`. */
+const READ = `d.id, d.name, d.group_id, ${wakeOf('d')} AS since`;
+
 /** Minus infinity has no age. */
 const ageOf = (instant: string): string =>
   epochMs(`clock.now - GREATEST(${instant}, '0001-01-01 00:00:00+00'::timestamptz)`);
 
-/** What is overdue, by name; reads nothing of the future. Parameter: alive_ms. */
+/**
+ * What is overdue, by name; reads nothing of the future. A crowd of one name, such as a paused
+ * campaign, would hide all others: a node passes ids of each name that waits on it. Parameters:
+ * alive_ms, ids[], and how many of the longest overdue are read: as a constant, a plan made for an
+ * empty table would sort all that is overdue. Proof: `test/integration/kept-plans.spec.ts`.
+ */
 export const backlogSql = (tables: Tables): string => `
 WITH ${clock(tables)},
 ${liveNames(tables, '$1')},
-due AS MATERIALIZED (
-  SELECT d.name, d.group_id, ${wakeOf('d')} AS since
+oldest AS MATERIALIZED (
+  SELECT ${READ}
   FROM ${tables.delay} d
   WHERE d.wake_at <= (SELECT now FROM clock)
   ORDER BY d.wake_at, d.id
-  LIMIT ${OVERDUE_MAX}
+  LIMIT $3::int
+),
+due AS MATERIALIZED (
+  SELECT * FROM oldest
+  UNION
+  SELECT ${READ} FROM ${tables.delay} d WHERE d.id = ANY ($2::bigint[]) AND ${expectMany('d.wake_at <= (SELECT now FROM clock)')}
 ),
 overdue AS MATERIALIZED (
   SELECT d.name, d.group_id, pg_catalog.count(*) AS overdue, pg_catalog.min(d.since) AS since
