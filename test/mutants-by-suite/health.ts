@@ -109,6 +109,14 @@ export const HEALTH: Readonly<Record<string, Mutant>> = {
     patches: [patch(SQL, 's.silent_ms > ${aliveMs}', 's.silent_ms > 0')],
     tests: integration,
   },
+  'fails-for-a-minute-more': {
+    about:
+      'calls claims failing after they work, if the last one that got no answer was of one delay',
+    patches: [
+      patch('worker/claimer.ts', 'if (told !== error && isRefusal(error))', 'if (told !== error)'),
+    ],
+    tests: ['unit/worker/claimer'],
+  },
   'jumps-in-silence': {
     about: 'does not report that the clock of the database jumped',
     patches: [patch('worker/worker.ts', "this.setup.events.emit('clockJumped', { byMs });", '')],

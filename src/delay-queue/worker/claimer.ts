@@ -257,8 +257,11 @@ export class Claimer {
     const [only, ...others] = entries;
     const isAlone = only !== undefined && others.length === 0;
     const mayBeLess = isTooMuch(error) || isLasting(error);
-    if (isAlone && mayBeLess) this.#tellOfOne(only, error);
-    else this.#health.failed(error);
+    const told = isAlone && mayBeLess ? errorOfOne(only, error) : error;
+    // Claims of others, which work, say nothing of a delay that is refused.
+    if (told !== error && isRefusal(error))
+      this.events.emit('taskFailed', { task: 'claim', error: told });
+    else this.#health.failed(told);
     if (!isRefusal(error)) return this.#unknown(entries, mayBeLess);
     const soonMs = retryPauseMs(mayBeLess ? this.#failures - REFUSED_MAX : this.#failures);
     // Once an unreadable row is set aside, the others may all be fine.
@@ -294,18 +297,15 @@ export class Claimer {
     entry.timesNotClaimed += 1;
     return pauseMs(ALONE, entry.timesNotClaimed);
   }
+}
 
-  /** Reports one delay; other claims go on. Postgres's message holds no payload. */
-  #tellOfOne({ id, name }: Entry, error: unknown): void {
-    const told = new Error(`${name} #${id} cannot be claimed: ${describeError(error)}`, {
-      cause: error,
-    });
-    const code = sqlStateOf(error);
-    this.events.emit('taskFailed', {
-      task: 'claim',
-      error: code === undefined ? told : Object.assign(told, { code }),
-    });
-  }
+/** Names the delay. Postgres's message holds no payload. */
+function errorOfOne({ id, name }: Entry, error: unknown): Error {
+  const told = new Error(`${name} #${id} cannot be claimed: ${describeError(error)}`, {
+    cause: error,
+  });
+  const code = sqlStateOf(error);
+  return code === undefined ? told : Object.assign(told, { code });
 }
 
 const idsOf = (entries: readonly Entry[]): number[] => entries.map(({ id }) => id);

@@ -303,6 +303,22 @@ describe('after a claim that failed', () => {
     expect(names.of('a').claimSize?.now).toBe(2);
   });
 
+  it('of one alone without an answer, it works again with the next one, and of a refused one it does not', async () => {
+    answer = failing(undefined);
+    await claim(entry(1));
+    answer = () => [row(2)];
+    await claim(entry(2));
+    expect(events).toEqual([
+      expect.stringMatching(/^claim: a #1 cannot be claimed/),
+      'claim again',
+    ]);
+    answer = failing('22003');
+    await claim(entry(1));
+    answer = () => [row(2)];
+    await claim(entry(2));
+    expect(events.at(-1)).toMatch(/^claim: a #1 cannot be claimed/);
+  });
+
   it('of one alone its event has what Postgres said', async () => {
     const codes: unknown[] = [];
     heard.on('taskFailed', ({ error }) => codes.push((error as { code?: string }).code));
