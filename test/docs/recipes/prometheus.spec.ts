@@ -37,6 +37,11 @@ class Handlers {
     await once(closing, 'abort');
   }
 
+  @OnDelay('order.fail' as DelayName)
+  fail(): never {
+    throw new Error('the provider is down');
+  }
+
   @OnDelay('order.die' as DelayName)
   die(): never {
     throw new DiscardDelay('no');
@@ -165,7 +170,9 @@ const firingAt = async (prometheus: Prometheus): Promise<string[]> =>
       );
     await untilFiring(['DelaysLate order.hold']);
     await app.scheduleNow('order.die', ['1'], () => ({}));
+    await app.scheduleNow('order.fail', ['1'], () => ({}));
     const expected = [
+      'DelayAttemptsFail order.fail',
       'DelayDatabaseNeglected autovacuumOff',
       'DelayDied order.die',
       'DelayHandlersFull order.hold',
