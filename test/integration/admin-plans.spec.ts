@@ -52,6 +52,7 @@ it.each<[what: string, filter: RowFilter]>([
   ['few keys of any name', { keyPrefix: 'key 7000' }],
   ['a key of a name', { names: ['test.served'], key: 'key 7000' }],
   ['dead letters', { states: ['dead'] }],
+  ['a few ids', { ids: ['3', '7000', '90000'] }],
 ])('%s are found without reading all', async (_what, filter) => {
   const page = { behindId: 0, limit: 100 };
   const pages = await pagesOf((runner) => store.list(runner, filter, page, 30_000));

@@ -21,6 +21,7 @@ const LOCK_WAITS = ['waits', 'a while', 'at once'];
 const ANY = { names: ['a'], key: 'k', keyPrefix: 'k', group: 'g', groupPrefix: 'g', headers: '{}' };
 const TIMES = { dueFrom: '2030-01-01', dueBefore: '2030-01-02' };
 const LIVE = { ...ANY, ...TIMES, error: 'no' };
+const IDS = { ids: ['1'] };
 const ENDED = {
   ...LIVE,
   endStates: ['completed'],
@@ -29,7 +30,7 @@ const ENDED = {
 };
 
 const liveFilters = ({ delay }: Tables, first: number): string[] => [
-  `${matching({ ...LIVE, states: ['dead', 'running'], repeating: true }, first).sql} AND ${anyNameOf(delay)}`,
+  `${matching({ ...LIVE, ...IDS, states: ['dead', 'running'], repeating: true }, first).sql} AND ${anyNameOf(delay)}`,
   matching({ states: ['dead'], repeating: false }, first).sql,
 ];
 const endedFilters = ({ history }: Tables, first: number): string[] => [

@@ -235,7 +235,7 @@ const OF_ANY: Parsers<AnyRowFilter> = {
   error: ['error', (value) => checkText(value, 'error', ERROR_LENGTH_MAX)],
 };
 
-const OF_LIVE: Parsers<RowFilter> = {
+const OF_LIVE: Parsers<Omit<RowFilter, 'ids'>> = {
   ...OF_ANY,
   states: ['state', (value) => eachOf(value, 'state', STATES.length, checkState)],
   repeating: ['repeating', (value) => checkFlag(value, 'repeating')],

@@ -194,15 +194,22 @@ export function statsOf(
     names: [...names, ...without.map((name) => ({ name, ...NO_DELAYS }))]
       .map((row) => ({ ...row, nodes: served.filter((name) => name === row.name).length }))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-    nodes: nodes.map(({ id, startedMs, seenMs, ...node }) => ({
-      name: id,
-      ...node,
-      startedAt: new Date(startedMs),
-      seenAt: new Date(seenMs),
-    })),
+    nodes: nodes.map(nodeOf),
     pauses,
   };
 }
+
+export const nodeOf = ({
+  id,
+  startedMs,
+  seenMs,
+  ...node
+}: NodeStatsRow): DelayStats['nodes'][number] => ({
+  name: id,
+  ...node,
+  startedAt: new Date(startedMs),
+  seenAt: new Date(seenMs),
+});
 
 const NO_DELAYS = {
   scheduled: 0,

@@ -36,7 +36,7 @@ import type { ManyWrites } from './bulk-writes.js';
 import type { Cancels } from './cancels.js';
 import { explanationOf } from './explanations.js';
 import type { Pausing } from './pauses.js';
-import { infoOf, listedOf, recordOf, statsOf, translatable } from './results.js';
+import { infoOf, listedOf, nodeOf, recordOf, statsOf, translatable } from './results.js';
 import { answerOf } from './writes.js';
 
 /** Most delays in one statement. A call outside of a transaction commits after each page. */
@@ -173,6 +173,12 @@ export class Matching {
       history: rows.slice(0, limit).map(recordOf),
       next: rows.length > limit ? nextOf({ among: 'ended', behind: positions[limit - 1] }) : null,
     };
+  }
+
+  /** The live nodes alone. */
+  async nodes(): Promise<DelayStats['nodes']> {
+    const { runner } = this.transactions.of({}, 'read');
+    return (await this.#selection.nodeStats(runner, this.#nodeAliveMs)).map(nodeOf);
   }
 
   async stats(options: InTransaction): Promise<DelayStats> {

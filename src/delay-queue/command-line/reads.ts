@@ -57,7 +57,7 @@ const OF_PAUSES: Column<DelayStats['pauses'][number]>[] = [
 
 /** The live nodes. */
 export async function nodes(context: Context): Promise<ExitCode> {
-  const { nodes: all } = await withSession(context, ({ reading }) => reading.stats());
+  const all = await withSession(context, ({ matching }) => matching.nodes());
   print(context, { nodes: all }, () => (all.length === 0 ? 'No live node.' : table(all, OF_NODES)));
   return EXIT.DONE;
 }
@@ -82,7 +82,9 @@ export async function list(context: Context): Promise<ExitCode> {
   const page = pageFrom(context);
   const { limit = 100 } = page;
   const delays = await withSession(context, (session) =>
-    ids === undefined ? session.reading.list(filter, page) : byIds(session, ids, page),
+    ids === undefined
+      ? session.reading.list(filter, page)
+      : byIds(session, ids, given.has('payload')),
   );
   const next = ids === undefined && delays.length === limit ? (delays.at(-1)?.id ?? null) : null;
   const shown = delays.map((each) => shownOf(each, given.has('payload')));
@@ -127,23 +129,19 @@ function pageFrom({ given }: Context): PageOptions {
   };
 }
 
-/** The delay behind each id's predecessor, if it is that one. */
+/** In the order in which they were asked for. */
 async function byIds(
-  { reading }: Session,
+  { matching }: Session,
   ids: readonly string[],
-  { payload = false }: PageOptions,
+  payload: boolean,
 ): Promise<ListedDelay[]> {
-  const found: ListedDelay[] = [];
-  for (const id of ids) {
-    if (!/^[1-9]\d{0,15}$/.test(id)) throw new WrongUsage('--id must be a whole number from 1');
-    const after = Number(id) - 1;
-    const [first] = await reading.list(
-      {},
-      { limit: 1, payload, ...(after > 0 && { after: String(after) }) },
-    );
-    if (first?.id === id) found.push(first);
+  if (!ids.every((id) => /^[1-9]\d{0,15}$/.test(id))) {
+    throw new WrongUsage('--id must be a whole number from 1');
   }
-  return found;
+  const page = { behindId: 0, limit: ids.length, payload };
+  const found = await matching.list({ ids }, page, {});
+  const byId = new Map(found.map((each) => [each.id, each]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
 /** For a document: without what was not asked for, and errors as texts. */

@@ -20,6 +20,8 @@ const CONNECTIONS = 3;
 export class Session {
   /** Reads. It starts nothing, and needs neither a primary nor the right to write. */
   readonly reading: DelayAdmin;
+  /** Reads that `DelayAdmin` does not offer. */
+  readonly matching: Producer['matching'];
   #application: INestApplicationContext | undefined;
 
   /** @throws whatever `pg` says when it gets no connection */
@@ -50,10 +52,9 @@ export class Session {
     readonly schema: string,
     options: ReturnType<typeof resolveOptions>,
   ) {
-    this.reading = new DelayAdmin(
-      options,
-      new Producer(dataSource, unstarted(dataSource), options),
-    );
+    const producer = new Producer(dataSource, unstarted(dataSource), options);
+    this.reading = new DelayAdmin(options, producer);
+    this.matching = producer.matching;
   }
 
   /** Changes, as a node that runs nothing: it checks the database, and hints the others. */

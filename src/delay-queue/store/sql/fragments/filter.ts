@@ -233,6 +233,7 @@ export interface AnyRowFilter {
 
 /** Filter on live delays. */
 export interface RowFilter extends AnyRowFilter {
+  ids?: readonly string[];
   states?: readonly LiveState[];
   repeating?: boolean;
 }
@@ -286,6 +287,7 @@ const errorIn =
 
 const OF_LIVE: Conditions<RowFilter> = {
   ...OF_ANY,
+  ids: (ids) => [(given) => `d.id = ANY (${given}::bigint[])`, texts(ids)],
   states: (states) => [
     (given) =>
       states.join() === 'dead'
