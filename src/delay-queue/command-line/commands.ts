@@ -46,7 +46,7 @@ const ALL = {
   explain: {
     positional: ONE,
     about: 'Says why a delay has not fired, or what became of it.',
-    more: 'Takes NAME and KEY, or --id.',
+    more: 'Takes NAME and KEY, or --id. Exit code 3 if there is no such delay.',
     options: ['id', 'load-every', ...CONNECTION],
     its: { id: { value: 'ID', about: 'The delay with this id.' } },
   },

@@ -4,7 +4,7 @@ import { type Option, OPTIONS } from './options.js';
 
 const EXIT_CODES =
   'Exit codes: 0 done; 1 failed, or not all was changed, or a problem was found; 2 wrong usage;\n' +
-  '130 ended by Ctrl-C.';
+  '3 explain knows no such delay; 130 ended by Ctrl-C.';
 
 /** Of all commands. */
 export function generalHelp(): string {

@@ -296,7 +296,7 @@ export async function explain(context: Context): Promise<ExitCode> {
       ...told.also.map(({ reason, text }) => `also ${reason}: ${printable(text)}`),
     ].join('\n'),
   );
-  return EXIT.DONE;
+  return told.reason === 'absent' ? EXIT.NOT_FOUND : EXIT.DONE;
 }
 
 /** @throws WrongUsage */

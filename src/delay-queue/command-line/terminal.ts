@@ -32,6 +32,8 @@ export const EXIT = {
   /** It failed, or found something, or not all was changed. */
   FAILED: 1,
   WRONG_USAGE: 2,
+  /** `explain`: no such delay. */
+  NOT_FOUND: 3,
   /** As shells write it: 128 and the number of SIGINT. */
   INTERRUPTED: 130,
 } as const;

@@ -165,7 +165,7 @@ describe('explain', () => {
     const told = await document(database.url, ['explain', '--id', id]);
     expect(told).toMatchObject({ reason: 'notDue', id, dueAt: '2099-01-31T09:30:00.000Z' });
     const absent = await commandLine(database.url, ['explain', 'order.close', '\u001b[2J']);
-    expect(absent.exitCode).toBe(0);
+    expect(absent.exitCode).toBe(3);
     expect(absent.out).toMatch(/^absent: /);
     expect(absent.out).not.toContain('\u001b');
   });
