@@ -78,6 +78,16 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['unit/command-line/output', ...READS],
   },
+  'all-as-wide-as-a-letter': {
+    about: 'aligns a table as if each character took one column',
+    patches: [patch('command-line/output.ts', "replaceAll(WIDE, '  ')", "replaceAll(WIDE, ' ')")],
+    tests: ['unit/command-line/output'],
+  },
+  'content-with-an-unknown-key': {
+    about: 'explain ends with 0 although there is no such delay',
+    patches: [patch('command-line/reads.ts', "told.reason === 'absent' ?", 'told === null ?')],
+    tests: READS,
+  },
   'tells-the-password': {
     about: 'prints the passwords that an error has',
     patches: [

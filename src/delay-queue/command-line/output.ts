@@ -37,8 +37,16 @@ const isOfNumbers = (values: readonly unknown[]): boolean =>
   values.some((value) => typeof value === 'number') &&
   values.every((value) => typeof value !== 'string');
 
-/** In code points: a terminal shows most of them in one column. */
-const widthOf = (text: string): number => Array.from(text).length;
+/** What a terminal shows in two columns: East Asia's wide and fullwidth characters, and emoji. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/gu;
+
+/** Marks over the character before them. */
+const COMBINING = /[\p{Mn}\p{Me}]/gu;
+
+/** In columns of a terminal. Node's own count is not public. */
+const widthOf = (text: string): number =>
+  Array.from(text.replaceAll(COMBINING, '').replaceAll(WIDE, '  ')).length;
 
 function cellOf(value: string | number | null | undefined, widthMax?: number): string {
   if (value === null || value === undefined || value === '') return EMPTY;

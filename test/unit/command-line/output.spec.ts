@@ -60,6 +60,27 @@ it('a table is aligned: texts at the left, numbers at the right, nothing as a da
 });
 
 it.each([
+  ['注文', 4],
+  ['カート', 6],
+  ['ｶｰﾄ', 3],
+  ['주문', 4],
+  ['「」、', 6],
+  ['ＯＫ', 4],
+  ['🛒', 2],
+  ['né', 2],
+  ['ne\u0301', 2],
+  ['ขึ้น', 2],
+  ['Ω', 1],
+])('a table is aligned as a terminal shows it: %s in %d columns', (key, width) => {
+  const columns = [
+    { title: 'the key', of: () => key },
+    { title: 'state', of: () => 'dead' },
+  ];
+  const [, line] = table([{}], columns).split('\n');
+  expect(line).toBe(`${key}${' '.repeat('the key'.length - width)}  dead`);
+});
+
+it.each([
   [0, '0 ms'],
   [250, '250 ms'],
   [1_000, '1 s'],
