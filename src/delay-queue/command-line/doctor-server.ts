@@ -1,5 +1,6 @@
-import type { ClientBase } from 'pg';
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { Client } from 'pg';
+import type { DataSource } from 'typeorm';
+import { hears, listen, unlisten } from '../cluster/listener.js';
 import type { Holder, Right, ServerFound, Setting } from '../store/doctor.store.js';
 import { type Finding, notice, ok, problem } from './finding.js';
 import { counted, duration } from './output.js';
@@ -243,33 +244,22 @@ export function clockFinding(databaseMs: number, sentMs: number, answeredMs: num
   });
 }
 
-/** How long a notification may take. */
-const HEARD_WITHIN_MS = 3_000;
-
 /** Listens on one connection and notifies from another, as nodes do. */
 export async function listenFinding(
   dataSource: Pick<DataSource, 'createQueryRunner' | 'query'>,
-  withinMs: number = HEARD_WITHIN_MS,
 ): Promise<Finding> {
-  const runner: QueryRunner = dataSource.createQueryRunner();
-  const client = (await runner.connect()) as ClientBase;
+  const runner = dataSource.createQueryRunner();
   const channel = `delay_queue_doctor_${process.pid}_${Date.now()}`;
-  let timer: NodeJS.Timeout | undefined;
   try {
-    const heard = new Promise<boolean>((resolve) => {
-      client.on('notification', (message) => {
-        if (message.channel === channel) resolve(true);
-      });
-      timer = setTimeout(() => resolve(false), withinMs);
+    const client = (await runner.connect()) as Client;
+    const session = await listen(client, channel);
+    const hearing = await hears(client, channel, {
+      query: (sql, parameters) => dataSource.query(sql, parameters),
     });
-    await runner.query(`LISTEN ${channel}`);
-    await dataSource.query('SELECT pg_catalog.pg_notify($1::text, $2::text)', [channel, '']);
-    const isHeard = await heard;
-    await runner.query(`UNLISTEN ${channel}`);
-    return isHeard ? ok('listen', 'LISTEN works') : UNHEARD;
+    await unlisten(client, channel, session);
+    if (hearing === 'unknown') throw new Error('the connection that was to notify does not answer');
+    return hearing === 'heard' ? ok('listen', 'LISTEN works') : UNHEARD;
   } finally {
-    clearTimeout(timer);
-    client.removeAllListeners('notification');
     await runner.release();
   }
 }

@@ -277,7 +277,7 @@ describe('what is planted in the database is found', () => {
         createQueryRunner: () => here.createQueryRunner(),
         query: there.query.bind(there),
       };
-      expect(await listenFinding(apart, 50)).toMatchObject({ level: 'notice', check: 'listen' });
+      expect(await listenFinding(apart)).toMatchObject({ level: 'notice', check: 'listen' });
       expect(await listenFinding(here)).toMatchObject({ level: 'ok', check: 'listen' });
     } finally {
       await Promise.all(sources.map((each) => each.destroy()));
