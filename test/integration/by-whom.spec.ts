@@ -131,6 +131,18 @@ describe.each(Object.keys({ ...CANCELS, ...DISCARDS }))('%s', (what) => {
     const page = await node.admin.history({ key: 'k' });
     expect(page.history.map(({ by }) => by)).toEqual([null, 'ann 1', null, 'ann 0']);
   });
+
+  it('is done where no history is kept, too', async () => {
+    const keeps = node;
+    const forgets = await stage.start({ options: { history: false, worker: false } });
+    for (const way of ways((CANCELS[what] ?? DISCARDS[what])!)) {
+      await (what in CANCELS ? scheduled() : died());
+      node = forgets;
+      await way({ by: 'ann' });
+      node = keeps;
+    }
+    expect(await node.admin.story('k')).toMatchObject({ delays: [], history: [] });
+  });
 });
 
 it('a cancel that first ends an attempt keeps it as well, and an end by itself has none', async () => {

@@ -97,7 +97,8 @@ export function intoHistory(
     by,
   }: HistoryRow,
 ): string {
-  if (kept === 'nothing') return '';
+  // A parameter that the text does not name would be one too many.
+  if (kept === 'nothing') return by === undefined ? '' : `,\nended AS (SELECT ${by})`;
   const columns = logged(kept);
   const values = columns.map((name) => (name === 'attempt_log' ? attemptLog : `${of}.${name}`));
   return `,
