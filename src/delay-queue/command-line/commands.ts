@@ -65,7 +65,7 @@ const ALL = {
     positional: ONE,
     about: 'Cancels delays, dead letters too; with --abort also what runs.',
     more: ONE_OR_MANY,
-    options: [...MATCHING, 'abort', 'abort-within', 'by', 'yes', ...CONNECTION],
+    options: [...MATCHING, 'abort', 'abort-within', 'no-history', 'by', 'yes', ...CONNECTION],
   },
   retry: {
     positional: ONE,

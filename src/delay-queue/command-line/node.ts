@@ -12,6 +12,7 @@ class CommandLineModule {}
 export function startNode(
   dataSource: DataSource,
   schema: string,
+  { writesHistory }: { writesHistory: boolean },
 ): Promise<INestApplicationContext> {
   const root = {
     module: CommandLineModule,
@@ -25,7 +26,7 @@ export function startNode(
         worker: false,
         connections: 2,
         // The attempts that a row has kept go on into history, and none that it has not.
-        history: { attempts: true },
+        history: writesHistory && { attempts: true },
       }),
     ],
   };

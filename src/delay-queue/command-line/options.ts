@@ -35,6 +35,7 @@ export const OPTIONS = {
   reason: { value: 'TEXT', about: 'Shown to those who see the pause.' },
   for: { value: 'DURATION', about: 'Ends the pause after it, like 2h.' },
   until: { value: 'INSTANT', about: 'Ends the pause then.' },
+  'no-history': { about: 'Writes no line of history, as nodes with history: false.' },
   by: { value: 'WHO', about: 'Who asks for it, kept beside the change. Default: the user here.' },
   yes: { short: 'y', about: 'Does not ask. Needed where no terminal can be asked.' },
   'dry-run': { about: 'Prints the SQL and changes nothing; needs no database.' },

@@ -44,13 +44,14 @@ export class Session {
       },
     });
     await dataSource.initialize();
-    return new Session(dataSource, schema, options);
+    return new Session(dataSource, schema, options, !context.given.has('no-history'));
   }
 
   private constructor(
     readonly dataSource: DataSource,
     readonly schema: string,
     options: ReturnType<typeof resolveOptions>,
+    private readonly writesHistory: boolean,
   ) {
     const producer = new Producer(dataSource, unstarted(dataSource), options);
     this.reading = new DelayAdmin(options, producer);
@@ -60,7 +61,9 @@ export class Session {
   /** Changes, as a node that runs nothing: it checks the database, and hints the others. */
   async changing(): Promise<DelayAdmin> {
     const { startNode } = await import('./node.js');
-    this.#application ??= await startNode(this.dataSource, this.schema);
+    this.#application ??= await startNode(this.dataSource, this.schema, {
+      writesHistory: this.writesHistory,
+    });
     return this.#application.get(DelayAdmin);
   }
 

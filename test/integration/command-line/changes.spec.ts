@@ -169,6 +169,16 @@ describe('who asked for it', () => {
     expect(pauses).toMatchObject([{ by: 'ticket 10' }]);
     expect((await commandLine(database.url, ['status'])).out).toContain('ticket 10');
   });
+
+  it('is not, where nodes keep no history', async () => {
+    await plant(1);
+    const ran = await commandLine(database.url, ['cancel', 'order.close', '1', '--no-history']);
+    expect(ran).toMatchObject({ exitCode: 0, err: '' });
+    const { rows } = await client.query(
+      'SELECT FROM delay_queue.delay UNION ALL SELECT FROM delay_queue.history',
+    );
+    expect(rows).toEqual([]);
+  });
 });
 
 it('pause and resume', async () => {
