@@ -51,8 +51,10 @@ it.each(['test.plain', 'test.fenced'] as const)('%s tells how long it took', asy
 it('an attempt that fails tells what was thrown, and the log where, once', async () => {
   const [retrying, dead] = [node.next('retrying'), node.next('dead')];
   await node.delays.schedule('test.tries', null, now);
-  for (const { cause, error, durationMs } of [await retrying, await dead]) {
+  for (const event of [await retrying, await dead]) {
+    const { cause, error, durationMs } = event;
     expect(cause).toBe(thrown);
+    expect({ ...event }).not.toHaveProperty('cause');
     expect(error).toBe('NoStock: sku 7\nis gone');
     expect(durationMs).toBeGreaterThanOrEqual(LASTED);
   }

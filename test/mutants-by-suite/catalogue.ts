@@ -1,5 +1,5 @@
 import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
-import { TOLD_ON_CHANNELS } from './channels.js';
+import { CHANNELS_AND_EVENTS } from './channels.js';
 import { RECURRENCES } from './recurrences.js';
 import { ADMITTED } from './admission.js';
 import { RERUNS } from './reruns.js';
@@ -56,6 +56,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...NAMES_AND_OWNERS,
   ...STRANGERS,
   ...RARE_AND_LATE,
-  ...TOLD_ON_CHANNELS,
+  ...CHANNELS_AND_EVENTS,
   ...CHAOS,
 };

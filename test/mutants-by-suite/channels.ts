@@ -3,6 +3,8 @@ import { type Mutant, patch } from './mutant.js';
 const CHANNELS = 'api/channels.ts';
 const CLAIMER = 'worker/claimer.ts';
 const COMPLETER = 'worker/completer.ts';
+const EVENTS = 'api/events.ts';
+const ATTEMPT = 'worker/attempt.ts';
 const REPORTS = 'worker/attempt-reports.ts';
 const CALLS = 'client/traced-calls.ts';
 const channels = ['integration/channels'];
@@ -10,8 +12,8 @@ const attempts = ['integration/attempt-channel'];
 
 const ENDS = 'if (attempt.message !== undefined) publish';
 
-/** Ways to tell subscribers of channels less than what happens, or more than they may know. */
-export const TOLD_ON_CHANNELS: Readonly<Record<string, Mutant>> = {
+/** Ways to tell subscribers and listeners less than what happens, or more than they may know. */
+export const CHANNELS_AND_EVENTS: Readonly<Record<string, Mutant>> = {
   'ends-no-lost-attempt': {
     about: 'leaves an attempt open on its channel when it is lost, since nothing is written',
     patches: [
@@ -88,6 +90,11 @@ export const TOLD_ON_CHANNELS: Readonly<Record<string, Mutant>> = {
     about: 'publishes the start of the first delay of a batch only',
     patches: [patch(REPORTS, 'for (const message of others) start.publish(message);', '')],
     tests: attempts,
+  },
+  'ends-attempts-twice': {
+    about: 'ends the last attempt once more when its row is gone before it is given back',
+    patches: [patch(REPORTS, '  attempt.message = undefined;\n', '')],
+    tests: ['unit/worker/completer'],
   },
   'has-its-error-late': {
     about: 'sets the error of an attempt after it has published it',
@@ -171,5 +178,51 @@ export const TOLD_ON_CHANNELS: Readonly<Record<string, Mutant>> = {
       ),
     ],
     tests: channels,
+  },
+  'starts-calls-of-on-dead': {
+    about: 'emits the start of an attempt for a call of @OnDeadDelay, which is none',
+    patches: [patch(REPORTS, 'call.onDead === null && this.events', 'this.events')],
+    tests: ['integration/on-dead/dead-letters'],
+  },
+  'starts-the-first-of-a-batch': {
+    about: 'emits one start for all delays of a batch',
+    patches: [
+      patch(REPORTS, 'of call.attempts) this.events', 'of call.attempts.slice(0, 1)) this.events'),
+    ],
+    tests: attempts,
+  },
+  'forgets-what-was-thrown': {
+    about: 'leaves what the handler threw out of the event, which has its text alone',
+    patches: [
+      patch(
+        REPORTS,
+        'event : withCause({ ...event, error }, cause)',
+        'event : { ...event, error }',
+      ),
+    ],
+    tests: ['integration/ends'],
+  },
+  'copies-what-was-thrown': {
+    about: 'gives events a cause that copies and logs take along',
+    patches: [patch(EVENTS, '{ value: cause }', '{ value: cause, enumerable: true }')],
+    tests: ['integration/ends'],
+  },
+  'ends-without-headers': {
+    about: 'leaves the headers, and so the trace, out of events about ends',
+    patches: [
+      patch(
+        ATTEMPT,
+        '    headers,\n    attempt: row.attempts,',
+        '    headers: {},\n    attempt: row.attempts,',
+      ),
+    ],
+    tests: ['integration/group-and-headers'],
+  },
+  'stops-at-a-listener': {
+    about: 'leaves out the listeners that come after one that throws',
+    patches: [
+      patch(EVENTS, '        // Other listeners still receive the event.', '        return true;'),
+    ],
+    tests: ['unit/handlers/on-delay-event'],
   },
 };

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { DelayEvents } from 'nestjs-delay-queue';
+import { delayChannels, DelayEvents } from 'nestjs-delay-queue';
 import type { Occurrence } from '../../../src/delay-queue/recurrence/recurrence.js';
 import { Completer, type ExhaustedEnd } from '../../../src/delay-queue/worker/completer.js';
 import type { Attempt, OnDead, Outcome } from '../../../src/delay-queue/worker/attempt.js';
@@ -301,6 +301,18 @@ describe('an exhausted delay with an @OnDeadDelay', () => {
     await ends('left');
     expect([told, freed]).toEqual([[], [1]]);
     expect(retries).toMatchObject([{ waitMs: 0, refund: 0, error: 'Error: no', ends: 'failed' }]);
+  });
+
+  it('that is left, and gone before it is given back, has ended on its channel once', async () => {
+    const ended: unknown[] = [];
+    const heard = (message: unknown): void =>
+      void ended.push((message as { outcome: string }).outcome);
+    const { asyncEnd } = delayChannels.attempt;
+    asyncEnd.subscribe(heard);
+    gone = new Set([1]);
+    await ends('left', { message: {} as never });
+    asyncEnd.unsubscribe(heard);
+    expect([ended, told]).toEqual([['exhausted'], ['lost 1']]);
   });
 
   it('keeps its lease until then, and counts', async () => {
