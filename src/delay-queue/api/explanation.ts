@@ -1,6 +1,6 @@
 import type { EndState } from './delay.js';
 
-/** What every cause has. */
+/** What every cause has, and every reason of `DelayHealth`. */
 export interface CauseFields<Reason extends string> {
   reason: Reason;
   /** One plain English sentence, such as `order.close 42 is due in 12 min 4 s`. For people only. */

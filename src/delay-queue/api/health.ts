@@ -1,4 +1,5 @@
 import type { Duration } from './delay.js';
+import type { CauseFields } from './explanation.js';
 
 /**
  * - `up`: delays fire when they are due.
@@ -8,11 +9,8 @@ import type { Duration } from './delay.js';
 export type HealthStatus = 'up' | 'degraded' | 'down';
 
 /** Fields of all reasons. */
-export interface ReasonFields<Name extends string> {
-  reason: Name;
+export interface ReasonFields<Name extends string> extends CauseFields<Name> {
   status: Exclude<HealthStatus, 'up'>;
-  /** What it is, in one sentence. */
-  text: string;
 }
 
 /** This node cannot work. */

@@ -5,7 +5,7 @@ import type { DelayEvents } from '../api/events.js';
 import { driverOf } from '../database/application-pool.js';
 import { isInFailedTransaction } from '../database/driver-errors.js';
 import type { EngineConnections } from '../database/engine-connections.js';
-import type { Runner, SessionRunner } from '../database/runner.js';
+import { given, type Runner, type SessionRunner } from '../database/runner.js';
 import { dataSourceOf, SessionWatch } from '../database/session-watch.js';
 import { endSessionSql, transactionNowSql } from '../store/sql/attempts.sql.js';
 import { retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
@@ -128,7 +128,7 @@ export class AttemptSession {
     let answered: { with: Answer } | undefined;
     const start = async (): Promise<QueryResult> => {
       answered = { with: await first(behindStart) };
-      return started ?? (await client.query(START));
+      return given(started);
     };
     const connect = runner.connect.bind(runner);
     const connected = Promise.resolve(clientSending(client, START, start));

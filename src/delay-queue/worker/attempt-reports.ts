@@ -23,7 +23,7 @@ const NO_MORE: Ended = {};
 export class AttemptStarts {
   constructor(
     private readonly events: DelayEvents,
-    private readonly node = '',
+    private readonly node: string,
     private readonly telemetry?: DelayTelemetry,
   ) {}
 

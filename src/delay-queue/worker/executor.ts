@@ -9,7 +9,7 @@ import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/whee
 import { BeginCoolDown } from '../transactions/attempt-session.js';
 import { runAs } from '../transactions/handler-context.js';
 import type { Attempt, Outcome } from './attempt.js';
-import { AttemptStarts } from './attempt-reports.js';
+import type { AttemptStarts } from './attempt-reports.js';
 import {
   argumentsOf,
   argumentsWith,
@@ -270,7 +270,7 @@ export class Executor {
     private readonly names: Pick<NameStates, 'overrun' | 'overrunEnded'>,
     private readonly events: DelayEvents,
     callsMax: number,
-    private readonly starts = new AttemptStarts(events),
+    private readonly starts: AttemptStarts,
   ) {
     this.#deadlines = new Deadlines(wheel, callsMax);
     this.#quiet = new Deadlines(wheel, callsMax);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
+import { AttemptStarts } from '../../../src/delay-queue/worker/attempt-reports.js';
 import { Attempt, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
 import { Call } from '../../../src/delay-queue/worker/call.js';
 import { Executor } from '../../../src/delay-queue/worker/executor.js';
@@ -51,7 +52,17 @@ it('a call that gets no connection is given back in time, and keeps its place un
   const inFlight = new InFlight();
   const wheel = new WheelService();
   const events = new DelayEvents();
-  const executor = new Executor(wheel, fenced, { report }, inFlight, {} as never, events, 10);
+  const starts = new AttemptStarts(events, 'node-1');
+  const executor = new Executor(
+    wheel,
+    fenced,
+    { report },
+    inFlight,
+    {} as never,
+    events,
+    10,
+    starts,
+  );
   let given = 0;
   const row = { id: 1, epoch: 1, name: 'a', key: null } as never;
   const attempt = new Attempt(row, HANDLER, LEASE_MS, 0);
@@ -105,7 +116,8 @@ describe('a plain call', () => {
     };
     const report = ({ id, calledAtMs }: Attempt, { kind }: Outcome): void =>
       void reported.push(`${kind} ${id} ${calledAtMs}`);
-    executor = new Executor(wheel, {} as never, { report }, inFlight, limits, events, 10);
+    const starts = new AttemptStarts(events, 'node-1');
+    executor = new Executor(wheel, {} as never, { report }, inFlight, limits, events, 10, starts);
   });
 
   afterEach(() => {
