@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { DelayInvalidError } from '../api/errors.js';
 import type { DelayTelemetry } from '../api/telemetry.js';
 import { BACKOFF_DEFAULT, parseBackoff } from './backoff.js';
-import { atStart, checkKnownOptions, isClass, shown } from './known-options.js';
+import { atStart, checkKnownOptions, isClass, readable, shown } from './known-options.js';
 import { type Bound, checkInteger, parseDurationBetween } from './durations.js';
 import { checkMaxAttempts } from './schedule-options.js';
 import {
@@ -159,7 +159,9 @@ function checkTelemetry(value: unknown): DelayTelemetry | undefined {
   const isMade =
     typeof value === 'object' &&
     value !== null &&
-    methods.every((method) => typeof Reflect.get(value, method) === 'function');
+    readable('telemetry', () =>
+      methods.every((method) => typeof Reflect.get(value, method) === 'function'),
+    );
   if (isMade) return value as DelayTelemetry;
   throw new DelayInvalidError(
     'telemetry',
