@@ -1,7 +1,8 @@
 import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { hears, listen, unlisten } from '../cluster/listener.js';
-import type { Holder, Right, ServerFound, Setting } from '../store/doctor.store.js';
+import type { Right, ServerFound, Setting } from '../store/doctor.store.js';
+import type { HolderRow } from '../store/sql/server.sql.js';
 import { type Finding, notice, ok, problem } from './finding.js';
 import { counted, duration } from './output.js';
 
@@ -197,10 +198,10 @@ export function rightFindings(
   ];
 }
 
-export function holderFindings(holders: readonly Holder[]): Finding[] {
+export function holderFindings(holders: readonly HolderRow[]): Finding[] {
   if (holders.length === 0) return [ok('snapshots', 'nothing holds a snapshot for long')];
-  return holders.map(({ kind, name, role, application, state, held_ms }) => {
-    const since = held_ms === null ? '' : ` for ${duration(Number(held_ms))}`;
+  return holders.map(({ kind, name, role, application, state, heldMs }) => {
+    const since = heldMs === null ? '' : ` for ${duration(heldMs)}`;
     const means =
       'Until it ends, vacuum removes no row that died since: the tables grow, and scans get slower.';
     if (kind === 'slot') {

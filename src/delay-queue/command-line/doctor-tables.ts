@@ -1,5 +1,5 @@
 import { raiseIdsSql } from '../database/driver-errors.js';
-import type { Size } from '../store/doctor.store.js';
+import { hasDeadRows, hasWideIndexes, type RelationRow } from '../store/sql/server.sql.js';
 import { type Catalogued, type Drift, driftOf } from '../store/tables/drift.js';
 import { PROGRAM } from './commands.js';
 import { type Finding, notice, ok, problem } from './finding.js';
@@ -125,50 +125,32 @@ function optionFindings(schema: string, found: readonly Catalogued[]): Finding[]
     ]);
 }
 
-/** From here on dead rows are worth a word, if they are more than the live ones. */
-const DEAD_MIN = 10_000;
-
-/** An index entry is some 30 to 80 B; with this many B for each live row most of it is air. */
-const INDEX_BYTES_OF_A_ROW = 1_000;
-const INDEX_BYTES_MIN = 8 * 1_048_576;
-
-export function sizeFindings(
-  schema: string,
-  sizes: readonly Size[],
-  found: readonly Catalogued[],
-): Finding[] {
-  const findings = sizes.flatMap(({ name, live, dead, vacuumed_at }) =>
-    Number(dead) < DEAD_MIN || Number(dead) < Number(live)
-      ? []
-      : [
-          notice(
-            'dead-rows',
-            `${name} has ${grouped(Number(dead))} dead rows beside ${grouped(Number(live))} live ones`,
-            {
-              means: `Scans pass over them. Last vacuum: ${vacuumed_at ?? 'never'}.`,
-              todo: 'If this does not fall by itself, look for a held snapshot; then vacuum.',
-              sql: `VACUUM (VERBOSE) "${schema}".${name}`,
-            },
-          ),
-        ],
-  );
-  const live = new Map(sizes.map((each) => [each.name, Number(each.live)]));
-  for (const { kind, of, name, is } of found) {
-    const bytes = Number(is);
-    const rows = live.get(of);
-    if (kind !== 'index' || rows === undefined || bytes < INDEX_BYTES_MIN) continue;
-    if (bytes / Math.max(1, rows) < INDEX_BYTES_OF_A_ROW) continue;
-    findings.push(
-      notice(
-        'bloat',
-        `the index ${name} has ${grouped(Math.round(bytes / 1_048_576))} MiB for ${grouped(rows)} rows`,
-        {
-          means: 'Its pages are mostly empty. They are used again when the table grows.',
-          todo: 'To give the space back, build it again; everything goes on meanwhile.',
-          sql: `REINDEX INDEX CONCURRENTLY "${schema}".${name}`,
-        },
-      ),
-    );
+/** By the same limits as the reason `bloated` of a node's health. */
+export function sizeFindings(schema: string, relations: readonly RelationRow[]): Finding[] {
+  const findings: Finding[] = [];
+  for (const relation of relations) {
+    const { table, rows, deadRows, indexBytes, vacuumedAt } = relation;
+    if (hasDeadRows(relation)) {
+      const found = `${table} has ${grouped(deadRows)} dead rows beside ${grouped(rows)} live ones`;
+      findings.push(
+        notice('dead-rows', found, {
+          means: `Scans pass over them. Last vacuum: ${vacuumedAt ?? 'never'}.`,
+          todo: 'If this does not fall by itself, look for a held snapshot; then vacuum.',
+          sql: `VACUUM (VERBOSE) "${schema}".${table}`,
+        }),
+      );
+    }
+    if (hasWideIndexes(relation)) {
+      const mebibytes = grouped(Math.round(indexBytes / 1_048_576));
+      const found = `the indexes of ${table} have ${mebibytes} MiB for ${grouped(rows)} rows`;
+      findings.push(
+        notice('bloat', found, {
+          means: 'Their pages are mostly empty. They are used again when the table grows.',
+          todo: 'To give the space back, build them again; everything goes on meanwhile.',
+          sql: `REINDEX TABLE CONCURRENTLY "${schema}".${table}`,
+        }),
+      );
+    }
   }
   return findings.length === 0 ? [ok('size', 'there are few dead rows, and no bloat')] : findings;
 }

@@ -98,7 +98,7 @@ class Examination {
       ...(await look('rights', async () => rightFindings(await store.rights(), server, schema))),
       ...(await look('owners', () => this.#owners())),
       ...(await look('identity', () => this.#ids())),
-      ...(await look('size', async () => sizeFindings(schema, await store.sizes(), catalogue))),
+      ...(await look('size', async () => sizeFindings(schema, await store.relations()))),
       ...(await look('rows', async () => unreadableFindings(await store.unreadable()))),
       ...(await look('leases', async () =>
         leaseFindings(await store.expiredLeases(this.ages.leaseMs)),

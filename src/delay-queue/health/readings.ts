@@ -1,6 +1,7 @@
 import type { DelayEvents } from '../api/events.js';
 import { describeError } from '../api/error-text.js';
-import type { BacklogRow, HolderRow, RelationRow } from '../store/sql/health.sql.js';
+import type { BacklogRow } from '../store/sql/health.sql.js';
+import type { HolderRow, RelationRow } from '../store/sql/server.sql.js';
 import type { HealthStore, Vitals } from '../store/health.store.js';
 import { LATE, within } from '../tasks/signal.js';
 

@@ -8,7 +8,13 @@ import type {
   NodeReason,
 } from '../api/health.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
-import type { BacklogRow, RelationRow, SilentNode } from '../store/sql/health.sql.js';
+import type { BacklogRow, SilentNode } from '../store/sql/health.sql.js';
+import {
+  hasDeadRows,
+  hasWideIndexes,
+  type HolderRow,
+  type RelationRow,
+} from '../store/sql/server.sql.js';
 import type { Backlog, Noticed, ServerReadings } from './readings.js';
 
 /** What a node knows of itself. */
@@ -36,14 +42,6 @@ const JUMP_MS = 1_000;
 
 /** A failure that goes away with the next try is none. */
 const FAILING_FOR_MS = 5_000;
-
-/** Dead rows and bytes below this are cleaned up soon, or cost nothing. */
-const DEAD_ROWS_MIN = 100_000;
-const INDEX_BYTES_MIN = 100_000_000;
-
-/** More dead rows than this for each live one, and more bytes of indexes for each row. */
-const DEAD_PER_ROW = 10;
-const INDEX_BYTES_PER_ROW = 10 * 155;
 
 /** Stuck for this many loads, and no less than a minute: a restart would help. */
 const STUCK_LOADS = 6;
@@ -188,18 +186,21 @@ export function reasonsOfServer(
   const reasons: DatabaseReason[] = [];
   if (holder !== undefined && (holder.heldMs ?? 0) > snapshotAfterMs) {
     const forMs = Math.round(holder.heldMs ?? 0);
-    const text = `${holder.holder} holds a snapshot for ${inWords(forMs)}: vacuum removes no newer dead row`;
+    const text = `${nameOf(holder)} holds a snapshot for ${inWords(forMs)}: vacuum removes no newer dead row`;
     reasons.push({
       reason: 'snapshotHeld',
       status: 'degraded',
       text,
-      holder: holder.holder,
+      holder: nameOf(holder),
       forMs,
     });
   }
   for (const relation of relations) reasons.push(...bloatOf(relation));
   return reasons;
 }
+
+const nameOf = ({ kind, name, role, state }: HolderRow): string =>
+  `${kind} ${name}${kind === 'session' ? ` of ${role ?? 'unknown'}, ${state ?? 'unknown'}` : ''}`;
 
 function bloatOf(relation: RelationRow): DatabaseReason[] {
   const { table, rows, deadRows, bytes, indexBytes, isVacuumed } = relation;
@@ -208,9 +209,7 @@ function bloatOf(relation: RelationRow): DatabaseReason[] {
     const text = `autovacuum is off for ${table}`;
     reasons.push({ reason: 'autovacuumOff', status: 'degraded', text, table });
   }
-  const hasDeadRows = deadRows > rows * DEAD_PER_ROW + DEAD_ROWS_MIN;
-  const hasWideIndexes = indexBytes > rows * INDEX_BYTES_PER_ROW + INDEX_BYTES_MIN;
-  if (hasDeadRows || hasWideIndexes) {
+  if (hasDeadRows(relation) || hasWideIndexes(relation)) {
     const all = bytes + indexBytes;
     const text = `${table} takes ${Math.round(all / 1e6)} MB for ${rows} rows and ${deadRows} dead ones`;
     reasons.push({

@@ -1,5 +1,6 @@
 import { given, type Runner } from '../database/runner.js';
 import { type Tables, tablesOf } from '../database/tables.js';
+import { type Answer, reader } from './rows/columns.js';
 import { texts } from './rows/delay-rows.js';
 import {
   catalogueSql,
@@ -8,12 +9,21 @@ import {
   serverSql,
   settingsSql,
   silentNodesSql,
-  sizesSql,
-  snapshotsSql,
   unreadableSql,
 } from './sql/doctor.sql.js';
+import {
+  HOLDER,
+  type HolderRow,
+  holdersSql,
+  RELATION,
+  type RelationRow,
+  relationsSql,
+} from './sql/server.sql.js';
 import type { Catalogued } from './tables/drift.js';
 import { functionsOf } from './tables/functions.js';
+
+const holderOf = reader(HOLDER);
+const relationOf = reader(RELATION);
 
 type Texts<Columns extends string> = Record<Columns, string>;
 type Nullable<Columns extends string> = Record<Columns, string | null>;
@@ -39,10 +49,6 @@ export type ServerFound = Texts<
 
 export type Setting = Texts<'name' | 'setting' | 'source'> & Nullable<'unit'>;
 export type Right = Texts<'kind' | 'name' | 'privilege'> & Nullable<'has'>;
-export type Size = Texts<'name' | 'live' | 'dead' | 'bytes' | 'index_bytes'> &
-  Nullable<'vacuumed_at'>;
-export type Holder = Texts<'kind' | 'name'> &
-  Nullable<'role' | 'application' | 'state' | 'held_ms'>;
 export type SilentNode = Texts<'id' | 'silent_ms' | 'held'>;
 export type Unreadable = Texts<'why' | 'count' | 'example'>;
 export type ExpiredLease = Texts<'node' | 'count' | 'example'>;
@@ -77,12 +83,15 @@ export class DoctorStore {
     return this.runner.query(catalogueSql(), [this.schema]);
   }
 
-  sizes(): Promise<Size[]> {
-    return this.runner.query(sizesSql(), [this.schema]);
+  /** Its sizes and what vacuum does, of each table that grows. */
+  async relations(): Promise<RelationRow[]> {
+    return (await this.runner.query<Answer>(relationsSql(), [this.schema])).map(relationOf);
   }
 
-  holders(heldMs: number): Promise<Holder[]> {
-    return this.runner.query(snapshotsSql(), [heldMs]);
+  /** What keeps vacuum from removing rows for so long; slots are not known to have a since. */
+  async holders(heldMs: number): Promise<HolderRow[]> {
+    const all = (await this.runner.query<Answer>(holdersSql(), [])).map(holderOf);
+    return all.filter((each) => each.kind === 'slot' || (each.heldMs ?? -1) >= heldMs);
   }
 
   silentNodes(silentMs: number): Promise<SilentNode[]> {

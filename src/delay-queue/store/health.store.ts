@@ -6,17 +6,19 @@ import {
   BACKLOG,
   type BacklogRow,
   backlogSql,
+  type SilentNode,
+  VITALS,
+  type VitalsRow,
+  vitalsSql,
+} from './sql/health.sql.js';
+import {
   HOLDER,
   type HolderRow,
   holdersSql,
   RELATION,
   type RelationRow,
   relationsSql,
-  type SilentNode,
-  VITALS,
-  type VitalsRow,
-  vitalsSql,
-} from './sql/health.sql.js';
+} from './sql/server.sql.js';
 
 /** Dead letters, and what is due within a minute, are counted up to this. */
 export const COUNTED_MAX = 100_001;

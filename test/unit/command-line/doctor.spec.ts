@@ -6,6 +6,7 @@ import {
   serverFindings,
   settingFindings,
 } from '../../../src/delay-queue/command-line/doctor-server.js';
+import { sizeFindings } from '../../../src/delay-queue/command-line/doctor-tables.js';
 import type { ServerFound } from '../../../src/delay-queue/store/doctor.store.js';
 
 /** What no test can plant in the server that all tests share; the rest is planted in a database. */
@@ -73,7 +74,7 @@ it.each([
 });
 
 it('a prepared transaction is a problem, and its name is quoted in the remedy', () => {
-  const holder = { role: 'shop', application: 'shop', state: null, held_ms: '3600000' };
+  const holder = { role: 'shop', application: 'shop', state: null, heldMs: 3_600_000 };
   expect(holderFindings([{ kind: 'prepared transaction', name: "it's", ...holder }])).toMatchObject(
     [
       {
@@ -83,4 +84,25 @@ it('a prepared transaction is a problem, and its name is quoted in the remedy', 
       },
     ],
   );
+});
+
+it('indexes that are mostly air are a notice, with what builds them again', () => {
+  const relation = {
+    table: 'delay',
+    rows: 1_000,
+    deadRows: 0,
+    bytes: 1e6,
+    indexBytes: 101_550_000,
+    isVacuumed: true,
+    vacuumedAt: null,
+  };
+  expect(sizeFindings('q', [relation])).toMatchObject([{ level: 'ok', check: 'size' }]);
+  expect(sizeFindings('q', [{ ...relation, indexBytes: 101_550_001 }])).toMatchObject([
+    {
+      level: 'notice',
+      check: 'bloat',
+      found: 'the indexes of delay have 97 MiB for 1,000 rows',
+      sql: 'REINDEX TABLE CONCURRENTLY "q".delay',
+    },
+  ]);
 });

@@ -146,6 +146,7 @@ const table = {
   bytes: 1e6,
   indexBytes: 1e6,
   isVacuumed: true,
+  vacuumedAt: null,
 };
 
 it.each([

@@ -65,7 +65,7 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0::int2 AND NOT a.attisdropped
 WHERE n.nspname = $1::text AND c.relkind = 'r'
 UNION ALL
-SELECT 'index', t.relname::text, c.relname::text, pg_catalog.pg_relation_size(c.oid)::text, i.indisvalid::text, NULL
+SELECT 'index', t.relname::text, c.relname::text, '', i.indisvalid::text, NULL
 FROM pg_catalog.pg_index i
 JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
 JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
@@ -88,34 +88,6 @@ SELECT 'table', n.nspname::text, c.relname::text, COALESCE(pg_catalog.array_to_s
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = $1::text AND c.relkind = 'r'`;
-
-/** Live and dead rows and sizes of each table, as Postgres counts them. Parameter: the schema. */
-export const sizesSql = (): string => `
-SELECT s.relname::text AS name, s.n_live_tup::text AS live, s.n_dead_tup::text AS dead,
-       pg_catalog.pg_relation_size(s.relid)::text AS bytes,
-       pg_catalog.pg_indexes_size(s.relid)::text AS index_bytes,
-       GREATEST(s.last_vacuum, s.last_autovacuum)::text AS vacuumed_at
-FROM pg_catalog.pg_stat_all_tables s
-WHERE s.schemaname = $1::text
-ORDER BY s.relname`;
-
-/** What holds a snapshot, or WAL, for longer than $1 ms, on the whole server. */
-export const snapshotsSql = (): string => `
-SELECT 'session' AS kind, a.pid::text AS name, a.usename::text AS role, a.application_name AS application,
-       a.state AS state, ${epochMs('pg_catalog.clock_timestamp() - a.xact_start')}::text AS held_ms
-FROM pg_catalog.pg_stat_activity a
-WHERE a.backend_xmin IS NOT NULL AND a.pid <> pg_catalog.pg_backend_pid()
-  AND a.backend_type = 'client backend'
-  AND a.xact_start < pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond'
-UNION ALL
-SELECT 'slot', s.slot_name::text, NULL, s.slot_type, CASE WHEN s.active THEN 'active' ELSE 'inactive' END, NULL
-FROM pg_catalog.pg_replication_slots s
-WHERE NOT s.active OR s.xmin IS NOT NULL
-UNION ALL
-SELECT 'prepared transaction', p.gid, p.owner::text, p.database::text, NULL,
-       ${epochMs('pg_catalog.clock_timestamp() - p.prepared')}::text
-FROM pg_catalog.pg_prepared_xacts p
-WHERE p.prepared < pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond'`;
 
 /**
  * Nodes that left without a word: silent for longer than $1 ms, and not idle. With what they still

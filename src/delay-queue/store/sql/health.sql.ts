@@ -1,5 +1,5 @@
 import { epochMs, type Tables, wakeOf } from '../../database/tables.js';
-import { asFlag, asJson, asMs, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
+import { asFlag, asJson, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
 import { clock, expectMany, IS_SERVED, liveNames, nodesNow } from './fragments/clock.js';
 import { anyHeld, fullLimits, throttledBy } from './stats.sql.js';
 
@@ -110,58 +110,3 @@ FROM (SELECT
      LIMIT $1::int) x) AS due_soon,
   pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('transaction_read_only') = 'on' AS is_read_only,
   ${silentNodes(tables, '$2::float8')} AS silent_nodes) v`;
-
-/** What keeps vacuum from removing rows, the oldest first, as far as this role may see it. */
-export const HOLDER = {
-  holder: asText('h.holder'),
-  /** Null: it is not known since when. */
-  heldMs: asMs<number | null>('h.held_ms'),
-};
-
-export type HolderRow = RowOf<typeof HOLDER>;
-
-const sinceMs = (instant: string): string => epochMs(`pg_catalog.clock_timestamp() - ${instant}`);
-
-/** Autovacuum's own snapshots hold nothing back. */
-export const holdersSql = (): string => `
-SELECT ${selected(HOLDER)}
-FROM (
-  SELECT pg_catalog.concat('session ', a.pid, ' of ', a.usename, ', ', a.state) AS holder,
-         ${sinceMs('a.xact_start')} AS held_ms
-  FROM pg_catalog.pg_stat_activity a
-  WHERE a.datname = pg_catalog.current_database() AND a.backend_xmin IS NOT NULL
-    AND a.pid <> pg_catalog.pg_backend_pid() AND a.backend_type <> 'autovacuum worker'
-  UNION ALL
-  SELECT pg_catalog.concat('prepared transaction ', p.gid), ${sinceMs('p.prepared')}
-  FROM pg_catalog.pg_prepared_xacts p WHERE p.database = pg_catalog.current_database()
-) h
-ORDER BY h.held_ms DESC NULLS LAST
-LIMIT 1`;
-
-/** The size of a table and what vacuum does for it. */
-export const RELATION = {
-  table: asText('r.relname', 'table_name'),
-  rows: asNumber('r.rows'),
-  deadRows: asNumber('r.dead_rows'),
-  bytes: asNumber('r.bytes'),
-  indexBytes: asNumber('r.index_bytes'),
-  isVacuumed: asFlag('r.is_vacuumed'),
-};
-
-export type RelationRow = RowOf<typeof RELATION>;
-
-/** Parameter: the schema. */
-export const relationsSql = (): string => `
-SELECT ${selected(RELATION)}
-FROM (
-  SELECT c.relname::text AS relname, s.n_live_tup AS rows, s.n_dead_tup AS dead_rows,
-         pg_catalog.pg_table_size(c.oid) AS bytes, pg_catalog.pg_indexes_size(c.oid) AS index_bytes,
-         pg_catalog.current_setting('autovacuum') = 'on' AND pg_catalog.current_setting('track_counts') = 'on'
-           AND NOT COALESCE(pg_catalog.array_to_string(c.reloptions, ',') ~* 'autovacuum_enabled=(false|off|no|0)', false)
-           AS is_vacuumed
-  FROM pg_catalog.pg_class c
-       JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-       LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = c.oid
-  WHERE n.nspname = $1::text AND c.relkind = 'r' AND c.relname IN ('delay', 'history')
-) r
-ORDER BY r.relname`;

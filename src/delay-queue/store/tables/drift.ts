@@ -6,7 +6,7 @@ export interface Catalogued {
   /** The table; of a table or a function, the schema. */
   of: string;
   name: string;
-  /** The type of a column, the size of an index, the body of a function, a table's options. */
+  /** The type of a column, the body of a function, a table's options. */
   is: string;
   flag: string;
   filled: string | null;
