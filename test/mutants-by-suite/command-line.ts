@@ -83,6 +83,17 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     patches: [patch('command-line/output.ts', "replaceAll(WIDE, '  ')", "replaceAll(WIDE, ' ')")],
     tests: ['unit/command-line/output'],
   },
+  'history-all-the-same': {
+    about: 'cancel --no-history writes history',
+    patches: [
+      patch(
+        'command-line/node.ts',
+        'history: writesHistory && { attempts: true }',
+        'history: { attempts: true }',
+      ),
+    ],
+    tests: WRITES,
+  },
   'content-with-an-unknown-key': {
     about: 'explain ends with 0 although there is no such delay',
     patches: [patch('command-line/reads.ts', "told.reason === 'absent' ?", 'told === null ?')],

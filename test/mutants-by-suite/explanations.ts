@@ -163,6 +163,13 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/by-whom'],
   },
+  'no-history-no-parameter': {
+    about: 'without history, sends who asked to a statement that does not take it',
+    patches: [
+      patch('store/sql/history.sql.ts', "return by === undefined ? '' :", "return true ? '' :"),
+    ],
+    tests: ['integration/by-whom'],
+  },
   'forgets-who-asked-in-transactions': {
     about: 'in a transaction cancels by the function, which forgets who asked',
     patches: [
