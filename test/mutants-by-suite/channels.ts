@@ -128,21 +128,15 @@ export const CHANNELS_AND_EVENTS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         REPORTS,
-        '...attempt.event,\n      node: this.node,',
-        '...attempt.row,\n      ...attempt.event,\n      node: this.node,',
+        'node: this.node,\n      id: String(row.id),',
+        '...row,\n      node: this.node,\n      id: String(row.id),',
       ),
     ],
     tests: channels,
   },
   'leaves-headers-out': {
     about: 'publishes attempts without their headers, and so without their trace',
-    patches: [
-      patch(
-        REPORTS,
-        '...attempt.event,\n      node: this.node,',
-        '...attempt.event,\n      headers: {},\n      node: this.node,',
-      ),
-    ],
+    patches: [patch(REPORTS, 'headers: extras.headers,', 'headers: {},')],
     tests: channels,
   },
   'lets-subscribers-end-the-process': {
@@ -212,7 +206,7 @@ export const CHANNELS_AND_EVENTS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         ATTEMPT,
-        '    headers,\n    attempt: row.attempts,',
+        '    headers: extras.headers,\n    attempt: row.attempts,',
         '    headers: {},\n    attempt: row.attempts,',
       ),
     ],

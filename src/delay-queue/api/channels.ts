@@ -105,9 +105,9 @@ export interface DelayAttemptMessage extends DelayMessage, OfDelay {
   /** The delay recurs: its headers are those of its first run. */
   recurring: boolean;
   /** From `asyncEnd` on. */
-  outcome?: AttemptEnd;
+  outcome?: AttemptEnd | undefined;
   /** From `asyncEnd` on: how long the handler ran. */
-  durationMs?: number;
+  durationMs?: number | undefined;
 }
 
 /** One statement that claims rows. */

@@ -178,12 +178,12 @@ function heard<Name extends keyof DelayChannelMap>(
   };
 }
 
-const about = (operation: string, name: string | null, errorType?: string): Attributes => ({
-  [ATTRIBUTES.system]: SYSTEM,
-  [ATTRIBUTES.operationName]: operation,
-  ...(name !== null && { [ATTRIBUTES.destination]: name }),
-  ...(errorType !== undefined && { [ATTRIBUTES.errorType]: errorType }),
-});
+function about(operation: string, name: string | null, errorType?: string): Attributes {
+  const of: Attributes = { [ATTRIBUTES.system]: SYSTEM, [ATTRIBUTES.operationName]: operation };
+  if (name !== null) of[ATTRIBUTES.destination] = name;
+  if (errorType !== undefined) of[ATTRIBUTES.errorType] = errorType;
+  return of;
+}
 
 /** An SDK with a fault must not cost a delay: its error goes to OpenTelemetry's own log. */
 function quietly<Result>(work: () => Result): Result | undefined {

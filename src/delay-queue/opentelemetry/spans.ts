@@ -3,12 +3,15 @@ import {
   type Context,
   context,
   type Link,
+  ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
+  type SpanOptions,
   SpanStatusCode,
   trace,
   type Tracer,
+  type TracerProvider,
 } from '@opentelemetry/api';
 import type { AttemptEnd, DelayAttemptMessage } from '../api/channels.js';
 import type { TracedOperations } from '../api/telemetry.js';
@@ -16,8 +19,15 @@ import { errorTypeOf, exceptionOf } from './errors.js';
 import { ATTRIBUTES, SCOPE, SYSTEM } from './names.js';
 import { contextOf } from './trace-context.js';
 
-/** Asked for each time, so that a tracer provider which is set later, or anew, is used. */
-const tracer = (): Tracer => trace.getTracer(SCOPE);
+let known: { provider: TracerProvider; tracer: Tracer } | undefined;
+
+/** Of the provider that is set now. Its SDK would put a text together each time, to look for it. */
+function tracer(): Tracer {
+  const global = trace.getTracerProvider();
+  const provider = global instanceof ProxyTracerProvider ? global.getDelegate() : global;
+  if (known?.provider !== provider) known = { provider, tracer: provider.getTracer(SCOPE) };
+  return known.tracer;
+}
 
 /** Ends of an attempt that are failures, or leave it without effect against its handler's will. */
 const FAILED: ReadonlySet<AttemptEnd> = new Set<AttemptEnd>([
@@ -73,15 +83,12 @@ export function startAttempts(messages: readonly DelayAttemptMessage[]): {
   const isParent = messages.length === 1 && !first.recurring;
   const parent = isParent ? contextOf(first.headers) : undefined;
   const outside = parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
-  const span = tracer().startSpan(
-    titleOf(operation, first.name),
-    {
-      kind: SpanKind.CONSUMER,
-      attributes: attributesOf(messages, operation),
-      ...(!isParent && { links: messages.flatMap(linkOf) }),
-    },
-    outside,
-  );
+  const options: SpanOptions = {
+    kind: SpanKind.CONSUMER,
+    attributes: attributesOf(messages, operation),
+  };
+  if (!isParent) options.links = messages.flatMap(linkOf);
+  const span = tracer().startSpan(titleOf(operation, first.name), options, outside);
   return { span, inside: trace.setSpan(outside, span) };
 }
 

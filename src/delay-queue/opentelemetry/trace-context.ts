@@ -1,9 +1,4 @@
-import {
-  createTraceState,
-  isSpanContextValid,
-  type SpanContext,
-  type TraceState,
-} from '@opentelemetry/api';
+import { createTraceState, isSpanContextValid, type SpanContext } from '@opentelemetry/api';
 import type { DelayHeaders } from '../api/delay.js';
 
 /*
@@ -45,10 +40,8 @@ export function contextOf(headers: DelayHeaders): SpanContext | undefined {
     spanId: spanId as string,
     traceFlags: Number.parseInt(flags as string, 16),
     isRemote: true,
-    ...stateOf(headers[TRACESTATE]),
   };
+  const state = headers[TRACESTATE];
+  if (state !== undefined && state !== '') context.traceState = createTraceState(state);
   return isSpanContextValid(context) ? context : undefined;
 }
-
-const stateOf = (text: string | undefined): { traceState?: TraceState } =>
-  text === undefined || text === '' ? {} : { traceState: createTraceState(text) };

@@ -54,12 +54,24 @@ export class AttemptStarts {
   }
 
   #messageOf(call: Call, attempt: Attempt): DelayAttemptMessage {
+    const { row, extras, latenessMs, occurrence } = attempt;
+    // Written out with all its fields: a copy, or fields that come later, would change its shape.
     return {
-      ...attempt.event,
       node: this.node,
+      id: String(row.id),
+      name: row.name,
+      key: row.key,
+      group: extras.group,
+      headers: extras.headers,
+      attempt: row.attempts,
+      maxAttempts: row.max_attempts,
+      latenessMs,
       batch: call.attempts.length,
       onDead: call.onDead !== null,
-      recurring: attempt.occurrence !== null,
+      recurring: occurrence !== null,
+      outcome: undefined,
+      durationMs: undefined,
+      error: undefined,
     };
   }
 }

@@ -37,20 +37,23 @@ export const NO_HOLDER: Holder = {
   release: () => {},
 };
 
-interface Extras extends Pick<Delay, 'group' | 'headers'> {
+export interface Extras extends Pick<Delay, 'group' | 'headers'> {
   repeat: StoredRepeat | null;
 }
 
-/** Shared by all delays without extras, so neither handlers nor listeners may change it. */
+/** Shared by all delays without extras. */
 const NONE: Extras = { group: null, headers: Object.freeze({}), repeat: null };
 
-/** @param text the `extras` column, as the claim returned it */
+/**
+ * The handler, events and channels share the headers, so none of them may change them.
+ * @param text the `extras` column, as the claim returned it
+ */
 export function extrasOf(text: string | null): Extras {
   if (text === null) return NONE;
-  const { headers, ...extras } = JSON.parse(text) as Omit<Extras, 'headers'> & {
+  const { group, headers, repeat } = JSON.parse(text) as Omit<Extras, 'headers'> & {
     headers: Extras['headers'] | null;
   };
-  return { ...extras, headers: headers ?? {} };
+  return { group, headers: headers === null ? NONE.headers : Object.freeze(headers), repeat };
 }
 
 /** One run of one delay on this node, from its claim until its outcome is written. */
@@ -91,6 +94,7 @@ export class Attempt {
     public latenessMs: number,
     readonly occurrence: Occurrence | null = null,
     readonly onDead: OnDead | null = null,
+    readonly extras: Extras = extrasOf(row.extras),
   ) {
     this.id = row.id;
     this.epoch = row.epoch;
@@ -103,13 +107,12 @@ export class Attempt {
   }
 
   get event(): AttemptEvent {
-    const { group, headers } = extrasOf(this.row.extras);
     return {
       id: String(this.id),
       name: this.name,
       key: this.key,
-      group,
-      headers,
+      group: this.extras.group,
+      headers: this.extras.headers,
       attempt: this.row.attempts,
       maxAttempts: this.row.max_attempts,
       latenessMs: this.latenessMs,
@@ -121,14 +124,13 @@ export class Attempt {
  * What the events about the end of an attempt report. Written out: a copy of {@link Attempt.event}
  * costs 0.8 µs of the 15 that a drain spends on each delay.
  */
-export function endOf({ id, row, latenessMs, durationMs }: Attempt): AttemptEndEvent {
-  const { group, headers } = extrasOf(row.extras);
+export function endOf({ id, row, extras, latenessMs, durationMs }: Attempt): AttemptEndEvent {
   return {
     id: String(id),
     name: row.name,
     key: row.key,
-    group,
-    headers,
+    group: extras.group,
+    headers: extras.headers,
     attempt: row.attempts,
     maxAttempts: row.max_attempts,
     latenessMs,

@@ -23,14 +23,7 @@ import { decoded } from '../config/payloads.js';
 import type { Handler } from '../handlers/handler.registry.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import type { ActingCall } from '../transactions/handler-context.js';
-import {
-  type Attempt,
-  extrasOf,
-  type Holder,
-  NO_HOLDER,
-  type OnDead,
-  type Outcome,
-} from './attempt.js';
+import { type Attempt, type Holder, NO_HOLDER, type OnDead, type Outcome } from './attempt.js';
 
 /** Why a handler that fails now loses no attempt. Also the kind of its outcome. */
 type Stopping = 'released' | 'aborted';
@@ -382,14 +375,13 @@ const batchArgumentsOf = (call: Call, delays: Delay[]): HandlerArguments => ({
 const plainDelayOf = (attempt: Attempt): Delay =>
   delayOf(attempt, decoded(undefined, attempt.row.payload, attempt));
 
-function delayOf({ row, latenessMs }: Attempt, payload: unknown): Delay {
-  const { group, headers } = extrasOf(row.extras);
+function delayOf({ row, extras, latenessMs }: Attempt, payload: unknown): Delay {
   return {
     id: String(row.id),
     name: row.name,
     key: row.key,
-    group,
-    headers,
+    group: extras.group,
+    headers: extras.headers,
     payload,
     dueAt: new Date(row.due_ms),
     createdAt: new Date(row.created_ms),

@@ -12,8 +12,7 @@ import { groupText } from '../store/rows/delay-rows.js';
 import { isUnreadable } from '../store/tables/migrations.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import { type Growth, pauseMs, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
-import { Attempt, NO_HOLDER } from './attempt.js';
-import { extrasOf } from './attempt.js';
+import { Attempt, type Extras, extrasOf, NO_HOLDER } from './attempt.js';
 import type { LostClaims } from './claims.js';
 import { type Completer, UNREADABLE } from './completer.js';
 import type { Entry } from './fair-queue.js';
@@ -24,19 +23,17 @@ const FIRST_MS = new Date('0001-01-01T00:00:00Z').getTime();
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** Why no handler may get this row, although a claim could read it. Undefined: it is readable. */
-function unreadableIn(row: ClaimedRow): string | undefined {
+function unreadableIn(row: ClaimedRow, extras: Extras): string | undefined {
   if (!isInstant(row.due_ms)) return isUnreadable('due_at');
   if (!isInstant(row.created_ms)) return isUnreadable('created_at');
   if (row.attempts < 1) return isUnreadable('attempts');
-  return row.extras === null ? undefined : unreadableExtras(row.extras);
+  return row.extras === null ? undefined : unreadableExtras(extras);
 }
 
-/** @param text the `extras` column, as the claim returned it */
-function unreadableExtras(text: string): string | undefined {
-  const { group, headers, repeat } = JSON.parse(text) as Record<string, unknown>;
+function unreadableExtras({ group, headers, repeat }: Record<keyof Extras, unknown>) {
   if (group === '') return isUnreadable('group_id');
-  if (headers !== null && !isObject(headers)) return isUnreadable('headers');
-  const values = headers === null ? [] : Object.values(headers);
+  if (!isObject(headers)) return isUnreadable('headers');
+  const values = Object.values(headers);
   if (values.some((value) => typeof value !== 'string')) return isUnreadable('headers');
   return repeat === null || isObject(repeat) ? undefined : isUnreadable('repeat');
 }
@@ -161,18 +158,21 @@ export class Claimer {
       this.completer.giveBack(row.id, row.epoch);
       return undefined;
     }
-    const why = unreadableIn(row);
+    const extras = extrasOf(row.extras);
+    const why = unreadableIn(row, extras);
     if (why !== undefined) {
       this.completer.setAside(row, why);
       return undefined;
     }
     const startedMs = this.#startedMs(row, askedAtMs);
-    const { repeat } = extrasOf(row.extras);
-    if (repeat === null) return new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
-    return this.#occurrence(row, repeat, (occurrence) => {
-      const due = { ...row, due_ms: occurrence?.dueMs ?? row.due_ms };
-      return new Attempt(due, handler, leaseEndsAtMs, startedMs - due.due_ms, occurrence);
-    });
+    const attemptAt = (of: ClaimedRow, occurrence: Occurrence | null): Attempt => {
+      const latenessMs = startedMs - of.due_ms;
+      return new Attempt(of, handler, leaseEndsAtMs, latenessMs, occurrence, null, extras);
+    };
+    if (extras.repeat === null) return attemptAt(row, null);
+    return this.#occurrence(row, extras.repeat, (occurrence) =>
+      attemptAt({ ...row, due_ms: occurrence?.dueMs ?? row.due_ms }, occurrence),
+    );
   }
 
   /** For lateness only: the clock's estimate, within the bounds that the claim's answer gives. */

@@ -14,7 +14,12 @@ let attempts: [Attempt, Attempt, Attempt];
 let call: Call;
 
 const attempt = (id: number): Attempt =>
-  new Attempt({ id, epoch: 1, name: 'a', key: `k${id}` } as never, HANDLER, 1_000 * id, 0);
+  new Attempt(
+    { id, epoch: 1, name: 'a', key: `k${id}`, extras: null } as never,
+    HANDLER,
+    1_000 * id,
+    0,
+  );
 
 beforeEach(() => {
   attempts = [attempt(1), attempt(2), attempt(3)];
@@ -39,7 +44,7 @@ it.each<[Outcome, unknown]>([
 
 /** A call of one delay, without middleware, whose lease ends then. */
 function plainCall(leaseEndsAtMs: number): Call {
-  const row = { id: 1, epoch: 1, name: 'a', key: null, payload: '1' } as never;
+  const row = { id: 1, epoch: 1, name: 'a', key: null, extras: null, payload: '1' } as never;
   const around: Handler['around'] = [(_, next) => next()];
   const handler = { ...HANDLER, batch: null, around } as Handler;
   return new Call(handler, [new Attempt(row, handler, leaseEndsAtMs, 0)], { release: () => {} });

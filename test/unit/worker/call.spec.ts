@@ -29,7 +29,7 @@ function callOf(how: Partial<Handler>, ...ids: number[]): Call {
   } as Handler;
   const leaseEndsAtMs = performance.now() + LEASE_MS;
   const attempts = ids.map((id) => {
-    const row = { id, epoch: 1, name: 'a', key: `k${id}`, payload: 'null' } as never;
+    const row = { id, epoch: 1, name: 'a', key: `k${id}`, payload: 'null', extras: null } as never;
     return new Attempt(row, handler, leaseEndsAtMs - id, 0);
   });
   const call = new Call(handler, attempts, { release: () => {} });

@@ -97,6 +97,7 @@ function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): Atte
     id,
     epoch: 1,
     row: { name: 'a', key: null, extras: null, attempts: 1, max_attempts: 2 },
+    extras: { group: null, headers: {}, repeat: null },
     handler: { transactional: false, limits: {}, backoffMs: (n: number) => n * 100, ...handler },
     event: { id: String(id) },
     occurrence: null,

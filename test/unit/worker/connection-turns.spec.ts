@@ -144,7 +144,15 @@ class Node {
         return { rows: new Map(rows), askedAtMs: performance.now() - CLAIM_MS, full: new Set() };
       },
       attempt: ({ id, epoch, name }: { id: number; epoch: number; name: string }) => {
-        const row = { id, epoch, name, key: null, attempts: 1, max_attempts: 3 } as never;
+        const row = {
+          id,
+          epoch,
+          name,
+          key: null,
+          extras: null,
+          attempts: 1,
+          max_attempts: 3,
+        } as never;
         const leaseEndsAtMs = performance.now() + (this.#works.get(name)?.leaseMs ?? Infinity);
         return new Attempt(row, this.names.of(name).handler, leaseEndsAtMs, 0);
       },

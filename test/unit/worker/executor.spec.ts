@@ -64,7 +64,7 @@ it('a call that gets no connection is given back in time, and keeps its place un
     starts,
   );
   let given = 0;
-  const row = { id: 1, epoch: 1, name: 'a', key: null } as never;
+  const row = { id: 1, epoch: 1, name: 'a', key: null, extras: null } as never;
   const attempt = new Attempt(row, HANDLER, LEASE_MS, 0);
   const call = new Call(HANDLER, [attempt], { release: () => (given += 1) });
   executor.run(call);

@@ -40,7 +40,7 @@ it('a connection stays out of the pool while the end of its session is on the wa
     },
     isolation: new IsolationLevel(),
   } as unknown as FencedParts;
-  const row = { id: 1, epoch: 1, name: 'a', key: null } as never;
+  const row = { id: 1, epoch: 1, name: 'a', key: null, extras: null } as never;
   const attempt = new Attempt(row, {} as never, performance.now() + 60_000, 0);
   const call = new Call(attempt.handler, [attempt], { release: () => {} });
   const transaction = new FencedTransaction(parts, call);

@@ -79,7 +79,7 @@ async function begin(
   id: number,
   { attempts = 1, name = 'a', leaseMs = LEASE_MS } = {},
 ): Promise<Attempt> {
-  const row = { id, epoch: 1, name, key: null, attempts, max_attempts: 3 } as never;
+  const row = { id, epoch: 1, name, key: null, extras: null, attempts, max_attempts: 3 } as never;
   const handler = { name, transactional: false, batch: null, leaseMs, timeoutMs: 1 } as Handler;
   const attempt = new Attempt(row, handler, performance.now() + leaseMs, 5);
   claimed.set(id, attempt);

@@ -13,6 +13,7 @@ const claimOf = (id: number, committingIn?: string) =>
     epoch: 1,
     committingIn,
     row: { extras: null, attempts: 1, max_attempts: 2 },
+    extras: { group: null, headers: {}, repeat: null },
     handler: { transactional: true, limits: null, backoffMs: () => 0 },
     onDead: null,
     over: true,
