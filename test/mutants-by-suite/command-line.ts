@@ -94,6 +94,16 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     ],
     tests: WRITES,
   },
+  'listens-on-a-standby': {
+    about: 'doctor tries LISTEN on a standby, and calls the refusal a finding',
+    patches: [patch('command-line/doctor.ts', "server.is_standby === 'true'", 'false')],
+    tests: ['servers/doctor'],
+  },
+  'remedies-unquoted': {
+    about: 'a remedy of the doctor holds a name as it is',
+    patches: [patch('command-line/doctor-server.ts', `text.replaceAll("'", "''")`, 'text')],
+    tests: ['servers/doctor'],
+  },
   'content-with-an-unknown-key': {
     about: 'explain ends with 0 although there is no such delay',
     patches: [patch('command-line/reads.ts', "told.reason === 'absent' ?", 'told === null ?')],

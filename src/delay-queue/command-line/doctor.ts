@@ -1,5 +1,6 @@
 import { printable } from '../api/error-text.js';
 import { DelayConfigError } from '../api/errors.js';
+import { PERMISSION_DENIED, sqlStateOf } from '../database/driver-errors.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { DoctorStore } from '../store/doctor.store.js';
 import { checkIds, refuseStrangers } from '../store/tables/preflight.js';
@@ -29,7 +30,7 @@ export interface Ages {
   silentMs: number;
 }
 
-const AGES: Omit<Ages, 'silentMs'> = {
+export const AGES: Omit<Ages, 'silentMs'> = {
   snapshotMs: 10 * 60_000,
   pauseMs: 24 * 3_600_000,
   lateMs: 60_000,
@@ -88,7 +89,10 @@ class Examination {
       ...(await look('snapshots', async () =>
         holderFindings(await store.holders(this.ages.snapshotMs)),
       )),
-      ...(await look('listen', async () => [await listenFinding(dataSource)])),
+      // None does on a standby.
+      ...(server.is_standby === 'true'
+        ? []
+        : await look('listen', async () => [await listenFinding(dataSource)])),
     ];
     const catalogue = await store.catalogue();
     findings.push(...driftFindings(schema, catalogue));
@@ -150,9 +154,11 @@ async function look(check: string, work: () => Promise<Finding[]>): Promise<Find
   try {
     return await work();
   } catch (error) {
+    const found = `could not be looked at: ${printable((error as Error).message, 300)}`;
+    if (sqlStateOf(error) !== PERMISSION_DENIED) return [notice(check, found)];
     return [
-      notice(check, `could not be looked at: ${printable((error as Error).message, 300)}`, {
-        means: 'This role may lack a right that the look needs.',
+      notice(check, found, {
+        means: 'This role lacks a right that the look needs.',
         todo: 'Run doctor as the owner of the tables, or grant what docs/operations.md lists for shop_watch.',
       }),
     ];

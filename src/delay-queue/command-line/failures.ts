@@ -1,6 +1,11 @@
 import { describeError, printable } from '../api/error-text.js';
 import { DelayConfigError, DelayError, DelayInvalidError } from '../api/errors.js';
-import { isReadOnly, PERMISSION_DENIED, sqlStateOf } from '../database/driver-errors.js';
+import {
+  isReadOnly,
+  PERMISSION_DENIED,
+  sqlStateOf,
+  TOO_MANY_CONNECTIONS,
+} from '../database/driver-errors.js';
 import { PROGRAM } from './commands.js';
 import { WrongUsage } from './parse.js';
 import { EXIT, type ExitCode } from './terminal.js';
@@ -52,6 +57,12 @@ function explain(error: unknown, schema: string): string {
   }
   if (states.some((state) => state !== undefined && REFUSED_LOGIN.has(state))) {
     return `the server refuses this role, or its password (${said})`;
+  }
+  if (states.includes(TOO_MANY_CONNECTIONS)) {
+    return (
+      `the server has no connection left for this role (${said}). Close those that are idle, raise max_connections, ` +
+      'or make the pools smaller; a few are reserved for superusers'
+    );
   }
   if (states.includes(PERMISSION_DENIED)) {
     const denied = printable((chain.at(-1) as Error).message);

@@ -9,9 +9,13 @@ const SETTINGS: Settings = { fsync: 'off', max_connections: 100 };
 
 /** A primary, a streaming replica of it, and one address that leads to either. */
 export class ReplicatedPair {
-  static async open(replication: 'synchronous' | 'asynchronous'): Promise<ReplicatedPair> {
-    const primary = await OwnServer.create(SETTINGS);
-    const replica = await primary.replica(REPLICA, SETTINGS);
+  static async open(
+    replication: 'synchronous' | 'asynchronous',
+    more: Settings = {},
+  ): Promise<ReplicatedPair> {
+    const settings = { ...SETTINGS, ...more };
+    const primary = await OwnServer.create(settings);
+    const replica = await primary.replica(REPLICA, settings);
     await Promise.all([primary.start(), replica.start()]);
     const to = { url: primary.url, drop: async () => {} };
     const pair = new ReplicatedPair(primary, replica, to, await DatabaseDoor.before(to));

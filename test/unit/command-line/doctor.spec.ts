@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import {
   clockFinding,
   connectionFindings,
-  holderFindings,
   serverFindings,
   settingFindings,
 } from '../../../src/delay-queue/command-line/doctor-server.js';
@@ -71,19 +70,6 @@ it.each([
   [-3_600_000, 'notice'],
 ])('a clock that is %d ms off: %s', (offMs, level) => {
   expect(clockFinding(1e12 + offMs, 1e12 - 5, 1e12 + 5)).toMatchObject({ level, check: 'clock' });
-});
-
-it('a prepared transaction is a problem, and its name is quoted in the remedy', () => {
-  const holder = { role: 'shop', application: 'shop', state: null, heldMs: 3_600_000 };
-  expect(holderFindings([{ kind: 'prepared transaction', name: "it's", ...holder }])).toMatchObject(
-    [
-      {
-        level: 'problem',
-        found: "the prepared transaction it's of shop is open for 1 h",
-        sql: "ROLLBACK PREPARED 'it''s'",
-      },
-    ],
-  );
 });
 
 it('indexes that are mostly air are a notice, with what builds them again', () => {
