@@ -63,6 +63,12 @@ function driftFinding(schema: string, { kind, what, how, detail }: Drift): Findi
       todo: migrate,
     });
   }
+  if (how === 'missing' && kind === 'primary key') {
+    return problem('drift', `${name} is missing`, {
+      means: 'Statements that need it fail, or read the whole table, and a row may be there twice.',
+      todo: 'Add it as the migrations do: migrate --dry-run shows how.',
+    });
+  }
   if (how === 'missing' && kind === 'constraint') {
     return notice('drift', `${name} is missing`, {
       means: 'It refuses rows that no node can read; each such row is set aside instead.',

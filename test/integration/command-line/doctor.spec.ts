@@ -2,6 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
+import type { Runner } from '../../../src/delay-queue/database/runner.js';
+import { DoctorStore } from '../../../src/delay-queue/store/doctor.store.js';
+import { driftOf } from '../../../src/delay-queue/store/tables/drift.js';
 import { listenFinding } from '../../../src/delay-queue/command-line/doctor-server.js';
 import { examine, type Ages } from '../../../src/delay-queue/command-line/doctor.js';
 import type { Finding } from '../../../src/delay-queue/command-line/finding.js';
@@ -89,6 +92,27 @@ it('finds no problem in a sound database', async () => {
   });
 });
 
+it('misses whatever the migrations make', async () => {
+  const dataSource = await new DataSource({ type: 'postgres', url: database.url }).initialize();
+  const runner = { query: dataSource.query.bind(dataSource) } as unknown as Runner;
+  const all = await new DoctorStore(runner, 'delay_queue')
+    .catalogue()
+    .finally(() => dataSource.destroy());
+  const unmissed = all.filter(
+    (one) =>
+      driftOf(
+        'delay_queue',
+        all.filter((each) => each !== one),
+      ).length === 0,
+  );
+  // Columns tell of NOT NULL, and constraints of the index of a primary key.
+  expect(unmissed.map(({ name }) => name)).toEqual(
+    unmissed.map(() => expect.stringMatching(/_(?:not_null|pkey)$/)),
+  );
+  expect(unmissed.filter(({ kind, is }) => kind === 'constraint' && is !== 'n')).toEqual([]);
+  expect(all.length).toBeGreaterThan(100);
+});
+
 /** What is planted in this database, what takes it away, and what is said of it. */
 const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
   [
@@ -115,6 +139,11 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
     'DROP INDEX delay_queue.delay_wake',
     'CREATE INDEX delay_wake ON delay_queue.delay (wake_at, id) WHERE wake_at IS NOT NULL',
     /problem drift: the index delay_wake is missing/,
+  ],
+  [
+    'ALTER TABLE delay_queue.delay DROP CONSTRAINT delay_pkey',
+    'ALTER TABLE delay_queue.delay ADD PRIMARY KEY (id)',
+    /problem drift: the primary key delay_pkey is missing/,
   ],
   [
     `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'delay_queue.delay_key'::regclass`,

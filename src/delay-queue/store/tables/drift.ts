@@ -16,7 +16,7 @@ export interface Catalogued {
 export interface Drift {
   /** `delay.due_at`, `delay_wake`, `schedule_one`. */
   what: string;
-  kind: 'table' | 'column' | 'index' | 'constraint' | 'function';
+  kind: 'table' | 'column' | 'index' | 'primary key' | 'constraint' | 'function';
   how: 'missing' | 'changed' | 'invalid' | 'added';
   /** For `changed`: as it is and as it should be; for `added`: what is there. */
   detail: string;
@@ -28,6 +28,7 @@ interface Expected {
   /** By name, the table. */
   indexes: Map<string, string>;
   constraints: Map<string, string>;
+  primaryKeys: Map<string, string>;
   /** By name, the body. */
   functions: Map<string, string>;
 }
@@ -44,6 +45,8 @@ const FUNCTION =
   /^\s*CREATE OR REPLACE FUNCTION "\w+"\.(\w+)\([\s\S]*?AS \$function\$([\s\S]*)\$function\$/;
 const COLUMN = /^ +([a-z_]+) +([a-z0-9]+(?:\[\])?)(?= |,|$)(.*)$/;
 const CONSTRAINT = /\bCONSTRAINT (\w+)/g;
+/** Of the whole row, and without a name. */
+const CHECK = /,\n +CHECK \(/;
 const PRIMARY_KEY = /^ +PRIMARY KEY \(([^)]+)\)/;
 
 /** Read from the migrations themselves, so that there is one list of the columns. */
@@ -53,6 +56,7 @@ function expectedOf(schema: string): Expected {
     tables: new Set(),
     indexes: new Map(),
     constraints: new Map(),
+    primaryKeys: new Map(),
     functions: new Map(),
   };
   for (const statement of migrationStatements(schema)) {
@@ -71,6 +75,9 @@ function addTable(expected: Expected, table: string, statement: string): void {
   for (const [, name = ''] of statement.matchAll(CONSTRAINT)) {
     expected.constraints.set(name, table);
   }
+  // As Postgres names them.
+  if (CHECK.test(statement)) expected.constraints.set(`${table}_check`, table);
+  if (statement.includes('PRIMARY KEY')) expected.primaryKeys.set(`${table}_pkey`, table);
   const keys = new Set<string>();
   for (const line of statement.split('\n').slice(1)) {
     for (const key of PRIMARY_KEY.exec(line)?.[1]?.split(', ') ?? []) keys.add(key);
@@ -105,6 +112,7 @@ export function driftOf(schema: string, found: readonly Catalogued[]): Drift[] {
     ...columnDrift(expected, of('column')),
     ...missing('index', keysOf(expected.indexes, tables), of('index')),
     ...invalid('index', of('index')),
+    ...missing('primary key', keysOf(expected.primaryKeys, tables), of('constraint')),
     ...missing('constraint', keysOf(expected.constraints, tables), of('constraint')),
     ...invalid('constraint', of('constraint')),
     ...missing('function', [...expected.functions.keys()], of('function')),
