@@ -135,6 +135,11 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     patches: [patch(DRIFT, 'return isNow === shouldBe', 'return isNow !== shouldBe || true')],
     tests: DOCTOR,
   },
+  'blind-to-primary-keys': {
+    about: 'misses no primary key',
+    patches: [patch(DRIFT, "statement.includes('PRIMARY KEY')", 'false')],
+    tests: DOCTOR,
+  },
   'blind-to-changed-functions': {
     about: 'compares no function with that of the migrations',
     patches: [

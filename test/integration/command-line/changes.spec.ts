@@ -1,30 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { userInfo } from 'node:os';
-import { Client } from 'pg';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { commandLine, document } from './support/command-line.js';
+import { openDatabase } from './support/database.js';
 
-let database: TestDatabase;
-let client: Client;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new Client({ connectionString: database.url });
-  await client.connect();
-});
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+const database = openDatabase();
 
 beforeEach(() =>
-  client.query('TRUNCATE delay_queue.delay, delay_queue.history, delay_queue.pause'),
+  database.query('TRUNCATE delay_queue.delay, delay_queue.history, delay_queue.pause'),
 );
 
 /** Delays `1` to `count` of order.close, due in a year; with `dead`, dead letters. */
 const plant = (count: number, how: 'waiting' | 'dead' | 'running' = 'waiting') =>
-  client.query(
+  database.query(
     `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at, leased_by, leased_until)
      SELECT 'order.close', n::text, '{}', now() + interval '365 days',
             CASE WHEN $2 = 'dead' THEN 'infinity' ELSE now() + interval '365 days' END, now(),
@@ -35,7 +22,7 @@ const plant = (count: number, how: 'waiting' | 'dead' | 'running' = 'waiting') =
   );
 
 const left = async (): Promise<number> =>
-  Number((await client.query('SELECT count(*) FROM delay_queue.delay')).rows[0].count);
+  Number((await database.query('SELECT count(*) FROM delay_queue.delay')).rows[0].count);
 
 const BY_NAME = ['--name', 'order.close'];
 
@@ -54,7 +41,7 @@ describe('one delay', () => {
     ]);
     const now = await commandLine(database.url, ['run-now', ...one]);
     expect(now).toMatchObject({ exitCode: 0, out: 'order.close 1: due\n', asked: [] });
-    const { rows } = await client.query(
+    const { rows } = await database.query(
       `SELECT id::text FROM delay_queue.delay WHERE key <> '1' ORDER BY id`,
     );
     const ids = rows.flatMap(({ id }) => ['--id', id]);
@@ -146,7 +133,7 @@ const movedBy = async (...args: string[]) => {
   await commandLine(database.url, ['run-now', ...args]);
   const { out } = await commandLine(database.url, ['story', '1']);
   const { delays } = await document(database.url, ['story', '1']);
-  await client.query('TRUNCATE delay_queue.delay');
+  await database.query('TRUNCATE delay_queue.delay');
   return { by: delays[0].moveLog[0].by, out };
 };
 
@@ -174,7 +161,7 @@ describe('who asked for it', () => {
     await plant(1);
     const ran = await commandLine(database.url, ['cancel', 'order.close', '1', '--no-history']);
     expect(ran).toMatchObject({ exitCode: 0, err: '' });
-    const { rows } = await client.query(
+    const { rows } = await database.query(
       'SELECT FROM delay_queue.delay UNION ALL SELECT FROM delay_queue.history',
     );
     expect(rows).toEqual([]);
@@ -186,7 +173,7 @@ it('pause and resume', async () => {
   expect((await commandLine(database.url, paused)).out).toMatch(
     /^The group g of sms\.send is paused until \d{4}-.*Z\. What runs goes on\.\n$/,
   );
-  const { rows } = await client.query('SELECT name, group_id, reason FROM delay_queue.pause');
+  const { rows } = await database.query('SELECT name, group_id, reason FROM delay_queue.pause');
   expect(rows).toEqual([{ name: 'sms.send', group_id: 'g', reason: 'down' }]);
   const resume = ['resume', 'sms.send', '--group', 'g'];
   expect(await commandLine(database.url, resume)).toMatchObject({ exitCode: 0 });

@@ -10,20 +10,15 @@ import { examine, type Ages } from '../../../src/delay-queue/command-line/doctor
 import type { Finding } from '../../../src/delay-queue/command-line/finding.js';
 import { parse } from '../../../src/delay-queue/command-line/parse.js';
 import { withSession } from '../../../src/delay-queue/command-line/session.js';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { createTestDatabase } from '../../support/database.js';
 import { until } from '../../support/until.js';
 import { commandLine } from './support/command-line.js';
+import { openDatabase } from './support/database.js';
 
 /** Each case plants one thing; it is found, and nothing else that a sound database has not. */
-let database: TestDatabase;
-let client: Client;
+const database = openDatabase();
 let usual: Set<string>;
 let clients: Client[] = [];
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = await connect();
-});
 
 async function connect(): Promise<Client> {
   const one = new Client({ connectionString: database.url });
@@ -40,11 +35,6 @@ async function another(): Promise<Client> {
 afterEach(async () => {
   await Promise.all(clients.map((one) => one.end()));
   clients = [];
-});
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
 });
 
 const AGES: Ages = {
@@ -254,7 +244,7 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
 /** In the catalogue itself too: a superuser may. */
 const run = (sql: string) => {
   const name = new URL(database.url).pathname.slice(1);
-  return client.query(`SET allow_system_table_mods = on; ${sql.replaceAll('{db}', name)}`);
+  return database.query(`SET allow_system_table_mods = on; ${sql.replaceAll('{db}', name)}`);
 };
 
 describe('what is planted in the database is found', () => {
@@ -269,11 +259,11 @@ describe('what is planted in the database is found', () => {
   });
 
   it('a function of another version', async () => {
-    const { rows } = await client.query(
+    const { rows } = await database.query(
       `SELECT pg_get_functiondef('delay_queue.cancel_one'::regproc) AS text`,
     );
     const { text } = rows[0] as { text: string };
-    await client.query(text.replace('BEGIN', 'BEGIN -- older'));
+    await database.query(text.replace('BEGIN', 'BEGIN -- older'));
     expect(await newly()).toEqual([
       'problem drift: the function cancel_one is changed: its text is that of another version',
     ]);
@@ -315,7 +305,7 @@ describe('what is planted in the database is found', () => {
 
   it('a slot that nothing reads', async () => {
     const name = `doctor_${randomBytes(4).toString('hex')}`;
-    await client.query('SELECT pg_create_physical_replication_slot($1)', [name]);
+    await database.query('SELECT pg_create_physical_replication_slot($1)', [name]);
     try {
       const [finding] = (await look()).filter(({ found }) => found.includes(name));
       expect(finding).toMatchObject({
@@ -324,21 +314,21 @@ describe('what is planted in the database is found', () => {
         sql: `SELECT pg_catalog.pg_drop_replication_slot('${name}')`,
       });
     } finally {
-      await client.query('SELECT pg_drop_replication_slot($1)', [name]);
+      await database.query('SELECT pg_drop_replication_slot($1)', [name]);
     }
   });
 
   it('dead rows, as many as degrade the health of a node', async () => {
-    await client.query(
+    await database.query(
       'ALTER TABLE delay_queue.delay SET (autovacuum_vacuum_threshold = 2000000000)',
     );
-    await client.query(`INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
+    await database.query(`INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
       SELECT 'a', '{}', '2099-01-01', '2099-01-01', now() FROM generate_series(1, 100100)`);
-    await client.query('DELETE FROM delay_queue.delay');
+    await database.query('DELETE FROM delay_queue.delay');
     const dead = async () =>
       Number(
         (
-          await client.query(
+          await database.query(
             `SELECT n_dead_tup FROM pg_stat_all_tables WHERE relid = 'delay_queue.delay'::regclass`,
           )
         ).rows[0].n_dead_tup,
@@ -348,14 +338,14 @@ describe('what is planted in the database is found', () => {
     expect(found).toEqual([
       expect.stringMatching(/^notice dead-rows: delay has 100,100 dead rows beside \d live ones/),
     ]);
-    await client.query('TRUNCATE delay_queue.delay');
-    await client.query('VACUUM delay_queue.delay');
-    await client.query('ALTER TABLE delay_queue.delay RESET (autovacuum_vacuum_threshold)');
+    await database.query('TRUNCATE delay_queue.delay');
+    await database.query('VACUUM delay_queue.delay');
+    await database.query('ALTER TABLE delay_queue.delay RESET (autovacuum_vacuum_threshold)');
     expect(await newly()).toEqual([]);
   });
 
   it('a node that is silent and holds leases', async () => {
-    await client.query(`INSERT INTO delay_queue.node (id, names, present, started_at, seen_at) VALUES ('n1', '{a}', false, now(), now() - interval '1 hour');
+    await database.query(`INSERT INTO delay_queue.node (id, names, present, started_at, seen_at) VALUES ('n1', '{a}', false, now(), now() - interval '1 hour');
       INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, leased_by, leased_until)
       VALUES ('a', '{}', now(), now(), now(), 'n1', now() + interval '1 hour')`);
     expect(await newly()).toEqual(
@@ -363,7 +353,7 @@ describe('what is planted in the database is found', () => {
         expect.stringMatching(/^problem nodes: the node n1 is silent for 1 h and holds 1 delay$/),
       ]),
     );
-    await client.query('TRUNCATE delay_queue.delay, delay_queue.node');
+    await database.query('TRUNCATE delay_queue.delay, delay_queue.node');
   });
 });
 
@@ -372,7 +362,7 @@ describe('another role', () => {
   let url: string;
 
   beforeAll(async () => {
-    await client.query(
+    await database.query(
       `CREATE ROLE ${role} LOGIN PASSWORD '${role}'; GRANT USAGE ON SCHEMA delay_queue TO ${role}`,
     );
     const given = new URL(database.url);
@@ -380,7 +370,7 @@ describe('another role', () => {
     url = given.href;
   });
 
-  afterAll(() => client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
+  afterAll(() => database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
 
   it('that may read nothing gets what it may look at, and the rest as not looked at', async () => {
     const findings = await look({}, url);
@@ -390,7 +380,7 @@ describe('another role', () => {
   });
 
   it('of an application that lacks one right is told which', async () => {
-    await client.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA delay_queue TO ${role};
+    await database.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA delay_queue TO ${role};
       GRANT SELECT ON ALL SEQUENCES IN SCHEMA delay_queue TO ${role};
       REVOKE DELETE ON delay_queue.rerun FROM ${role}`);
     const [finding] = (await look({}, url)).filter(({ check }) => check === 'rights');
@@ -399,14 +389,14 @@ describe('another role', () => {
       found: `${role} lacks DELETE on "delay_queue".rerun`,
       sql: expect.stringContaining(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES`),
     });
-    await client.query(finding!.sql!);
+    await database.query(finding!.sql!);
     expect((await look({}, url)).map(textOf)).toContain(
       `ok rights: ${role} may do all that a node does`,
     );
   });
 
   it('that owns something in the schema is told of', async () => {
-    await client.query(
+    await database.query(
       `CREATE TABLE delay_queue.planted (); ALTER TABLE delay_queue.planted OWNER TO ${role}`,
     );
     expect(await newly()).toEqual([
@@ -414,7 +404,7 @@ describe('another role', () => {
         new RegExp(`^problem owners: table delay_queue\\.planted belongs to the role ${role}`),
       ),
     ]);
-    await client.query('DROP TABLE delay_queue.planted');
+    await database.query('DROP TABLE delay_queue.planted');
   });
 });
 

@@ -1,28 +1,15 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { Client } from 'pg';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { openDatabase } from './support/database.js';
 
 /** The program as a process of its own; what `run` does in this process is tested beside this file. */
 const ROOT = new URL('../../../', import.meta.url);
 const MAIN = fileURLToPath(new URL('src/delay-queue/command-line/main.ts', ROOT));
 const LOADER = new URL('tools/swc-loader.mjs', ROOT).href;
 
-let database: TestDatabase;
-let client: Client;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new Client({ connectionString: database.url });
-  await client.connect();
-});
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+const database = openDatabase();
 
 interface Exit {
   code: number | null;
@@ -71,22 +58,22 @@ it('its version is that of the package', async () => {
 
 it('SIGINT ends a change between two pages, with what was done', async () => {
   // The second page waits for this row.
-  await client.query(`INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
+  await database.query(`INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
     SELECT 'order.close', n::text, '{}', now() + interval '1 year', now() + interval '1 year', now()
     FROM generate_series(1, 2500) AS n`);
-  await client.query('BEGIN');
-  await client.query(`SELECT FROM delay_queue.delay WHERE key = '1500' FOR UPDATE`);
+  await database.query('BEGIN');
+  await database.query(`SELECT FROM delay_queue.delay WHERE key = '1500' FOR UPDATE`);
   let isSent = false;
   const args = ['cancel', '--name', 'order.close', '--yes', '--json'];
   const { code, out } = await program(args, { DATABASE_URL: database.url }, (err, kill) => {
     if (isSent || !err.includes('1,000 of 2,500')) return;
     isSent = true;
     kill('SIGINT');
-    void client.query('ROLLBACK');
+    void database.query('ROLLBACK');
   });
   expect(code).toBe(130);
   const { matched, interrupted } = JSON.parse(out);
   expect({ interrupted, matched }).toEqual({ interrupted: true, matched: expect.any(Number) });
-  const { rows } = await client.query('SELECT count(*)::int AS left FROM delay_queue.delay');
+  const { rows } = await database.query('SELECT count(*)::int AS left FROM delay_queue.delay');
   expect(rows).toEqual([{ left: 2_500 - matched }]);
 });

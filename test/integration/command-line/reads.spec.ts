@@ -1,30 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import {
-  createEmptyDatabase,
-  createTestDatabase,
-  type TestDatabase,
-} from '../../support/database.js';
+import { createEmptyDatabase } from '../../support/database.js';
 import { codeBlocks, readDocument } from '../../docs/documents.js';
 import { commandLine, document } from './support/command-line.js';
+import { openDatabase } from './support/database.js';
 
-let database: TestDatabase;
-let client: Client;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new Client({ connectionString: database.url });
-  await client.connect();
-});
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+const database = openDatabase();
 
 beforeEach(() =>
-  client.query(
+  database.query(
     'TRUNCATE delay_queue.delay, delay_queue.history, delay_queue.node, delay_queue.pause',
   ),
 );
@@ -41,7 +26,7 @@ async function plant(columns: Record<string, unknown> = {}): Promise<string> {
     ...columns,
   };
   const names = Object.keys(row);
-  const { rows } = await client.query<{ id: string }>(
+  const { rows } = await database.query<{ id: string }>(
     `INSERT INTO delay_queue.delay (${names.join()}) VALUES (${names.map((_, n) => `$${n + 1}`).join()}) RETURNING id::text`,
     Object.values(row),
   );
@@ -49,7 +34,7 @@ async function plant(columns: Record<string, unknown> = {}): Promise<string> {
 }
 
 const plantNode = (id: string, names: string[]) =>
-  client.query(
+  database.query(
     `INSERT INTO delay_queue.node (id, names, present, started_at, seen_at)
      VALUES ($1, $2, false, clock_timestamp(), clock_timestamp())`,
     [id, names],
@@ -61,7 +46,7 @@ describe('status', () => {
     await plant({ key: '43', due_at: '2020-01-01T00:00:00Z' });
     await plant({ name: 'sms.send', wake_at: 'infinity', last_error: 'no' });
     await plantNode('node-1', ['order.close']);
-    await client.query(
+    await database.query(
       `INSERT INTO delay_queue.pause (paused_at, until, name, group_id, reason) VALUES (clock_timestamp(), 'infinity', 'sms.send', 'g', 'down')`,
     );
     const { exitCode, out, err } = await commandLine(database.url, ['status']);
@@ -143,7 +128,7 @@ it('story tells of live and ended delays, moves and attempts', async () => {
       },
     ]),
   });
-  await client.query(
+  await database.query(
     `INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key)
      VALUES (7, clock_timestamp(), clock_timestamp(), clock_timestamp(), 3, 1, 1, 'completed', 'order.close', '42')`,
   );
@@ -172,7 +157,7 @@ describe('explain', () => {
 });
 
 it('list shows ended delays by the state of their end', async () => {
-  await client.query(
+  await database.query(
     `INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, epoch, attempts, state, name, key)
      SELECT n, now() + n * interval '1 s', now(), now(), 1, 1, 'completed', 'order.close', n::text FROM generate_series(1, 3) n`,
   );
@@ -196,13 +181,13 @@ describe('a role that may only read, as operations.md makes it', () => {
     const statements = codeBlocks(readDocument('docs/operations.md'), 'sql')
       .map(({ code }) => code)
       .find((code) => code.includes('CREATE ROLE shop_watch'));
-    await client.query(statements!.replaceAll('shop_watch', role));
+    await database.query(statements!.replaceAll('shop_watch', role));
     const given = new URL(database.url);
     [given.username, given.password] = [role, 'change me as well'];
     url = given.href;
   });
 
-  afterAll(() => client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
+  afterAll(() => database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
 
   it('is enough to read everything but payloads', async () => {
     await plant();
@@ -230,13 +215,13 @@ describe('a role that may only read, as operations.md makes it', () => {
     const cancelled = await commandLine(url, ['cancel', 'order.close', '42']);
     expect(cancelled.exitCode).toBe(1);
     expect(cancelled.err).toContain('a right is missing');
-    expect(await client.query('SELECT FROM delay_queue.delay')).toMatchObject({ rowCount: 1 });
+    expect(await database.query('SELECT FROM delay_queue.delay')).toMatchObject({ rowCount: 1 });
   });
 
   it('reads where nothing may be written', async () => {
-    await client.query(`ALTER ROLE ${role} SET default_transaction_read_only = on`);
+    await database.query(`ALTER ROLE ${role} SET default_transaction_read_only = on`);
     expect((await commandLine(url, ['status'])).exitCode).toBe(0);
-    await client.query(`ALTER ROLE ${role} RESET default_transaction_read_only`);
+    await database.query(`ALTER ROLE ${role} RESET default_transaction_read_only`);
   });
 });
 
