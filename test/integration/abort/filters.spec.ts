@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { DelayFilter } from 'nestjs-delay-queue';
 import { NAMES } from '../../support/acting-node.js';
 import { signal } from '../../support/delay-node.js';
+import { until } from '../../support/until.js';
 import { ABORT, aborted, BRIEFLY, giveUp, TwoNodes } from './support/two-nodes.js';
 
 /** `DelayAdmin.cancel` by a filter that also ends what runs. */
@@ -19,6 +20,11 @@ async function runs(kind: 'plain' | 'transactional', running: string[], waiting:
   await two.until(
     'SELECT FROM delay_queue.delay WHERE leased_by IS NOT NULL',
     ({ length }) => length === running.length,
+  );
+  // A request that is earlier than the call ends the attempt without one.
+  await until(
+    () => two.calls.flatMap(([keys]) => keys),
+    (called) => running.every((key) => called.includes(key)),
   );
 }
 
