@@ -28,7 +28,7 @@ const histogramsOf = (meter: Meter) => ({
   }),
   lateness: meter.createHistogram(METRICS.lateness, {
     ...seconds(LATENESS_SECONDS),
-    description: 'Start of an attempt minus due, on the clock of the database',
+    description: 'Start of a first attempt minus due, on the clock of the database',
   }),
 });
 
@@ -198,10 +198,11 @@ const overdueOf = ({ name, heldBy, isServed }: OverdueFigures): Attributes => ({
   [ATTRIBUTES.served]: isServed,
 });
 
-const reasonOf = ({ reason, status }: HealthReason): Attributes => ({
+const reasonOf = (reason: HealthReason): Attributes => ({
   [ATTRIBUTES.system]: SYSTEM,
-  [ATTRIBUTES.reason]: reason,
-  [ATTRIBUTES.status]: status,
+  [ATTRIBUTES.reason]: reason.reason,
+  [ATTRIBUTES.status]: reason.status,
+  ...('name' in reason && { [ATTRIBUTES.destination]: reason.name }),
 });
 
 /** Series that come and go: once gone, they are zero, since an SDK repeats the last value. */

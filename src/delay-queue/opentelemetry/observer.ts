@@ -106,7 +106,8 @@ export class Observer implements DelayTelemetry {
     for (const message of messages) {
       const operation = operationOf(message);
       count.consumed.add(1, operation, message.name);
-      if (message.onDead) continue;
+      // A later attempt begins when its back-off is over, and that is not late.
+      if (message.onDead || message.attempt > 1) continue;
       const of = { [ATTRIBUTES.destination]: message.name };
       histograms.lateness.record(message.latenessMs / 1_000, of);
     }

@@ -54,15 +54,20 @@ it('what is overdue no more is zero, since an SDK repeats the last value', async
 });
 
 it('reasons of health are one, and zero when they are gone', async () => {
-  reasons = [{ reason: 'databaseReadOnly', status: 'down', text: 'no writes' }];
-  const [series] = await sdk.metric(METRICS.unhealthy);
-  expect(series?.value).toBe(1);
-  expect(series?.attributes).toMatchObject({
+  reasons = [
+    { reason: 'databaseReadOnly', status: 'down', text: 'no writes' },
+    { reason: 'unserved', status: 'degraded', text: '', name: 'a', late: 1, oldestLateMs: 1 },
+  ];
+  const [readOnly, unserved] = await sdk.metric(METRICS.unhealthy);
+  expect([readOnly?.value, unserved?.value]).toEqual([1, 1]);
+  expect(readOnly?.attributes).toEqual({
+    [ATTRIBUTES.system]: 'nestjs_delay_queue',
     [ATTRIBUTES.reason]: 'databaseReadOnly',
     [ATTRIBUTES.status]: 'down',
   });
+  expect(unserved?.attributes).toMatchObject({ [ATTRIBUTES.destination]: 'a' });
   reasons = [];
-  expect(await valuesOf(METRICS.unhealthy)).toEqual([0]);
+  expect(await valuesOf(METRICS.unhealthy)).toEqual([0, 0]);
 });
 
 it('attempts of a name that is served begin at zero, so that the first dead letter is an increase', async () => {
