@@ -19,7 +19,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
   },
   'loses-the-trace': {
     about: 'stores no context with a delay',
-    patches: [patch(OBSERVER, 'run, undefined, headersOf(span.spanContext()))', 'run)')],
+    patches: [patch(OBSERVER, 'run, undefined, headers)', 'run)')],
     tests: spans,
   },
   'carries-the-context-of-the-caller': {

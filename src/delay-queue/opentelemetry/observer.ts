@@ -88,7 +88,8 @@ export class Observer implements DelayTelemetry {
     const span = quietly(() => startCall(operation, message));
     if (span === undefined) return run();
     this.#open.set(message, { span, beganAtMs: performance.now(), left: 1 });
-    return context.with(inside(span), run, undefined, headersOf(span.spanContext()));
+    const headers = quietly(() => headersOf(span.spanContext()));
+    return context.with(inside(span), run, undefined, headers);
   }
 
   runAttempts<Result>(messages: readonly DelayAttemptMessage[], run: () => Result): Result {

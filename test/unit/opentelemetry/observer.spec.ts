@@ -98,6 +98,18 @@ it.each([
   expect(errors).toHaveBeenCalledWith(expect.stringContaining('cannot report'), expect.anything());
 });
 
+it('a span that cannot be read costs the trace, and no call', () => {
+  const span = trace.wrapSpanContext({ traceId: '', spanId: '', traceFlags: 0 });
+  span.spanContext = () => {
+    throw new Error('of the SDK');
+  };
+  trace.setGlobalTracerProvider({ getTracer: () => ({ startSpan: () => span }) } as never);
+  const call = { node: 'here', name: 'test.runs', key: null, group: null, headers: {}, count: 1 };
+  const run = jest.fn((headers?: object) => headers);
+  expect(observer.runCall('schedule', call, run)).toBeUndefined();
+  expect(run).toHaveBeenCalledTimes(1);
+});
+
 it('what a handler throws is thrown, once', () => {
   const run = jest.fn(() => {
     throw new Error('of the handler');
