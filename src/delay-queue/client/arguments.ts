@@ -133,13 +133,18 @@ export function newDelaysOf(
   const length = readable('items', () => lengthOf(items, 'items'));
   const seen = new Set<string>();
   const size = new SizeOfAll();
+  // Most items have no headers of their own.
+  const alone = added && withHeaders(null, added);
   // By index: `map` skips holes, and an array may override `map`.
   const drafts = Array.from({ length }, (_, index) => {
     const item = readable(`items[${index}]`, () => items[index]);
     return blamedOn(`items[${index}]`, () => {
       const { name, payload, options } = parseScheduleItem(item);
       const delay = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
-      if (added !== undefined) delay.headers = withHeaders(delay.headers, added);
+      if (added !== undefined) {
+        delay.headers =
+          delay.headers === null ? (alone ?? null) : withHeaders(delay.headers, added);
+      }
       size.add(delay.payload);
       if (delay.key === null) return delay;
       const key = keyText(delay);
