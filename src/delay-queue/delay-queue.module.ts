@@ -4,6 +4,8 @@ import {
   ConfigurableModuleBuilder,
   type DynamicModule,
   type FactoryProvider,
+  Inject,
+  Injectable,
   Module,
   type OnApplicationBootstrap,
   type OnModuleDestroy,
@@ -20,6 +22,7 @@ import {
   type DelayQueueOptions,
   GIVEN_OPTIONS,
   RESOLVED_OPTIONS,
+  type ResolvedOptions,
 } from './config/options.js';
 import { resolveOptions } from './config/resolve-options.js';
 import {
@@ -31,7 +34,6 @@ import { DelayAdmin } from './delay.admin.js';
 import { DelayHealth } from './delay.health.js';
 import { DelayLog, DelayTrace } from './delay.log.js';
 import { DelayService } from './delay.service.js';
-import { TelemetryStart } from './delay.telemetry.js';
 import { DelayWorker } from './delay.worker.js';
 import { HandlerExplorer, Invoker } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
@@ -89,6 +91,25 @@ function takePlaces(modules: ModulesContainer): void {
 function hearEnds(modules: ModulesContainer, ends: Ends): void {
   for (const { instance } of modules.values()) {
     if (instance instanceof ModuleAtAnEnd) instance.ends = ends;
+  }
+}
+
+/** Has the option `telemetry` observe this node, from before the first call until it has stopped. */
+@Injectable()
+class TelemetryStart {
+  constructor(
+    @Inject(RESOLVED_OPTIONS) { telemetry, nodeName: name }: ResolvedOptions,
+    events: DelayEvents,
+    health: DelayHealth,
+  ) {
+    if (telemetry === undefined) return;
+    const off = telemetry.observe({
+      name,
+      figures: () => health.known(),
+      reasons: () => health.knownReasons(),
+      refresh: () => health.refresh(),
+    });
+    events.once('stopped', off);
   }
 }
 

@@ -89,6 +89,10 @@ export class Metrics {
   readonly #nodes = new Map<ObservedNode, () => void>();
 
   get histograms(): Histograms {
+    return this.#ofThisProvider();
+  }
+
+  #ofThisProvider(): Histograms {
     const provider = metrics.getMeterProvider();
     if (this.#histograms !== undefined && provider === this.#provider) return this.#histograms;
     this.#provider = provider;
@@ -106,7 +110,7 @@ export class Metrics {
 
   /** Shows the figures of a node until `leave`. */
   watch(node: ObservedNode): void {
-    const { histograms: _ } = this;
+    this.#ofThisProvider();
     this.#nodes.set(node, gauged(metrics.getMeterProvider().getMeter(SCOPE), node, this.count));
   }
 
