@@ -287,6 +287,15 @@ const throwingIn = (channel: string): { status: number | null; stderr: string; s
     { encoding: 'utf8' },
   );
 
+it('the filter of an administrator is a copy', async () => {
+  const told = next('admin');
+  const filter = { name: 'test.later' as const, state: 'dead' as const };
+  await node.admin.retryDead(filter);
+  const { filter: published } = (await told) as { filter: object };
+  expect(published).toEqual(filter);
+  expect(published).not.toBe(filter);
+});
+
 it('a subscriber that throws is warned of once; on a channel of another name it ends the process', () => {
   const { status, stdout, stderr } = throwingIn('tracing:nestjs-delay-queue:attempt:start');
   expect([status, stdout]).toEqual([0, 'alive\n']);

@@ -107,7 +107,9 @@ export class TracedCalls {
     write: () => Promise<Counts<string>>,
   ): Promise<Counts<string>> {
     if (!delayChannels.admin.hasSubscribers) return await write();
-    const about = { action, targets: null, filter, by };
+    // The caller's own object may change, or throw, when a subscriber reads it.
+    const copy = readable('filter', () => ({ ...filter }));
+    const about = { action, targets: null, filter: copy, by };
     return await this.#admin(about, write, withoutTotal);
   }
 
