@@ -34,7 +34,7 @@ beforeAll(async () => {
   node = await stage.start({ options: { worker: false } });
 });
 afterEach(async () => {
-  await stage.sql('TRUNCATE delay_queue.delay, delay_queue.pause');
+  await stage.truncate('delay', 'pause');
 });
 afterAll(() => stage.close());
 

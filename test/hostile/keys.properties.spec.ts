@@ -47,7 +47,7 @@ async function scheduleAll(slots: [name: string, key: string][]): Promise<string
   return ids;
 }
 
-const empty = () => node.sql('TRUNCATE delay_queue.delay, delay_queue.history');
+const empty = () => node.truncate('delay', 'history');
 
 it('any key finds, moves and cancels its own delay and no other, however near the others are', async () => {
   await fc.assert(

@@ -271,7 +271,7 @@ describe.each(NAMES)('many writers of %s', (name) => {
     );
     expect(most).toBe(1);
     isOver = true;
-    await node.sql('TRUNCATE delay_queue.delay, delay_queue.rerun');
+    await node.truncate('delay', 'rerun');
     await node.delays.schedule(name, 'end', { key: 'end', after: 0 });
     await worker;
   });

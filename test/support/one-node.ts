@@ -28,7 +28,7 @@ export class OneNode {
     afterEach(async () => {
       parts.letGo();
       await this.#transactions.rollbackAll();
-      await this.sql('TRUNCATE delay_queue.delay, delay_queue.history, delay_queue.rerun');
+      await this.truncate('delay', 'history', 'rerun');
     });
 
     afterAll(() => this.#stage.close());
@@ -56,6 +56,8 @@ export class OneNode {
   sql<Row extends QueryResultRow>(text: string, parameters?: unknown[]): Promise<Row[]> {
     return this.#stage.sql<Row>(text, parameters);
   }
+
+  readonly truncate: Stage['truncate'] = (...tables) => this.#stage.truncate(...tables);
 
   /** Looks until `accept` is content. */
   until<Row extends QueryResultRow>(text: string, accept: (rows: Row[]) => boolean) {

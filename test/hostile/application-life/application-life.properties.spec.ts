@@ -39,7 +39,7 @@ async function faultsLeft({ failedBefore }: Journal): Promise<string[]> {
 it('wherever the queue stands, however others begin and end: nothing runs too early or too late, and the end costs no attempt', async () => {
   await fc.assert(
     fc.asyncProperty(programs, async (program) => {
-      await stage.sql('TRUNCATE delay_queue.delay, delay_queue.history');
+      await stage.truncate('delay', 'history');
       for (const name of NAMES) await stage.overdue(name, OF_EACH_NAME);
       const journal = new Journal();
       const hasStarted = await play(program, journal, stage.url);

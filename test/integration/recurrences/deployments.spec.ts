@@ -68,7 +68,7 @@ const DEPLOYS: Arbitrary<Deploy> = record({
 it('a deployment withdraws and changes its own alone, whoever starts in whatever order, and tells each', async () => {
   await assert(
     asyncProperty(array(DEPLOYS, { minLength: 2, maxLength: 6 }), async (deploys) => {
-      await stage.sql('TRUNCATE delay_queue.delay, delay_queue.node');
+      await stage.truncate('delay', 'node');
       const model = new Map<string, string | null>();
       for (const each of deploys) {
         const own = each.deployment ?? null;

@@ -117,7 +117,7 @@ const standing = (delays: DelayService, ids: string[]): Promise<unknown[]> =>
 it('answers what the service answers on Postgres, whatever is called', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(calls, { minLength: 10, maxLength: 25 }), async (program) => {
-      await node.sql('TRUNCATE delay_queue.delay, delay_queue.history');
+      await node.truncate('delay', 'history');
       const module = await Test.createTestingModule({ providers: provideDelayStub() }).compile();
       const idsOf = { real: [] as string[], stub: [] as string[] };
       for (const { text, call } of program) {

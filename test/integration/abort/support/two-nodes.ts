@@ -95,7 +95,8 @@ export class TwoNodes {
         'SELECT FROM delay_queue.delay WHERE leased_by IS NOT NULL',
         (rows) => !hasRows(rows),
       );
-      await this.sql('TRUNCATE delay_queue.delay, delay_queue.history, delay_queue.abort, effect');
+      await this.#stage.truncate('delay', 'history', 'abort');
+      await this.sql('TRUNCATE effect');
       [this.calls, this.told] = [[], []];
       // What nobody handled fails the test.
       const [error] = this.#unhandled.splice(0);

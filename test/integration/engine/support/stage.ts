@@ -6,6 +6,8 @@ import { Parts } from '../../../support/parts.js';
 import { until } from '../../../support/until.js';
 import { insertOverdue } from './overdue.js';
 
+type QueueTable = 'abort' | 'delay' | 'history' | 'node' | 'pause' | 'rerun';
+
 /** Retries come soon; nothing else is other than usual. */
 const QUICK: DelayQueueOptions = { backoff: { base: 5, jitter: 0 } };
 
@@ -52,6 +54,14 @@ export class Stage {
   /** Not through a node's pool, which a test may have taken. */
   async sql<Row extends QueryResultRow>(text: string, parameters: unknown[] = []): Promise<Row[]> {
     return (await this.pool.query<Row>(text, parameters)).rows;
+  }
+
+  /**
+   * Empties tables of the queue, each in a transaction of its own: a node that still writes an outcome
+   * locks them in another order, and Postgres would end one of the two.
+   */
+  async truncate(...tables: QueueTable[]): Promise<void> {
+    for (const table of tables) await this.sql(`TRUNCATE delay_queue.${table}`);
   }
 
   /** Looks until `accept` is content; answers what it saw then. */
