@@ -13,6 +13,7 @@ export default {
     '^nestjs-delay-queue$': '<rootDir>/src/delay-queue/index.ts',
     '^nestjs-delay-queue/testing$': '<rootDir>/src/delay-queue/testing/index.ts',
     '^nestjs-delay-queue/opentelemetry$': '<rootDir>/src/delay-queue/opentelemetry/index.ts',
+    '^nestjs-delay-queue/dashboard$': '<rootDir>/src/delay-queue/dashboard/index.ts',
     ...STACK_MAPPER,
   },
   transform: { '^.+\\.ts$': ['@swc/jest', SWC_OPTIONS] },

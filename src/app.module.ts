@@ -2,6 +2,7 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { DelayQueueModule } from 'nestjs-delay-queue';
+import { DelayQueueDashboardModule } from 'nestjs-delay-queue/dashboard';
 import type { DataSourceOptions } from 'typeorm';
 import { migrations } from '../migrations/index.js';
 import { OneProcess, type Processes } from './shop/processes/processes.js';
@@ -42,6 +43,7 @@ export class AppModule {
         TypeOrmModule.forRoot({ ...databaseOptions(config.databaseUrl), retryAttempts: 1 }),
         ScheduleModule.forRoot(),
         DelayQueueModule.forRoot({ nodeName: processes.self }),
+        ...(config.demo ? [DelayQueueDashboardModule.forRoot({ authorize: 'loopback' })] : []),
         ShopModule.forRoot(config, processes),
       ],
     };

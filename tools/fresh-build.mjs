@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -21,8 +21,13 @@ const BESIDE = [
   'tools/swc-options.mjs',
 ];
 
-/** The page has a bundler of its own. */
-const PAGE = join(ROOT, 'src', 'shop', 'page');
+/** The pages have a bundler of their own. */
+const PAGES = ['src/shop/page', 'src/delay-queue/dashboard/page', 'src/ui'].map((name) =>
+  join(ROOT, name, sep),
+);
+
+/** What that bundler writes beside the sources of the library, too. */
+const PAGE_ASSETS = join('src', 'delay-queue', 'dashboard', 'page-assets.js');
 
 async function filesIn(folder) {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true });
@@ -67,23 +72,26 @@ async function compile(files) {
 async function removeLeftOvers() {
   const folders = COMPILED.map((name) => join(DIST, name));
   for (const built of (await Promise.all(folders.map(filesIn))).flat()) {
-    if (!built.endsWith('.js')) continue;
+    if (!built.endsWith('.js') || built.endsWith(PAGE_ASSETS)) continue;
     const source = join(ROOT, relative(DIST, built)).replace(/\.js$/, '.ts');
     if (!(await stat(source).catch(() => undefined))) await rm(built, { force: true });
   }
 }
 
 async function build() {
-  const compiled = (await Promise.all(COMPILED.map((name) => filesIn(join(ROOT, name))))).flat();
+  const sources = (await Promise.all(COMPILED.map((name) => filesIn(join(ROOT, name))))).flat();
+  const compiled = sources.filter((path) => !path.endsWith(PAGE_ASSETS));
   const bundler = await filesIn(join(ROOT, 'tools', 'page'));
   const beside = BESIDE.map((name) => join(ROOT, name));
   const fingerprint = await fingerprintOf([...compiled, ...bundler, ...beside]);
   if ((await readFile(STAMP, 'utf8').catch(() => '')) === fingerprint) return;
   console.log('Building the shop');
   await rm(STAMP, { force: true });
-  const ours = compiled.filter((path) => path.endsWith('.ts') && !path.startsWith(PAGE));
-  const { buildPage } = await import('./page/build.mjs');
-  await Promise.all([compile(ours), buildPage()]);
+  const ours = compiled.filter(
+    (path) => path.endsWith('.ts') && !PAGES.some((page) => path.startsWith(page)),
+  );
+  const { buildDashboard, buildPage } = await import('./page/build.mjs');
+  await Promise.all([compile(ours), buildPage(), buildDashboard()]);
   await removeLeftOvers();
   await put(STAMP, fingerprint);
 }

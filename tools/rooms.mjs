@@ -20,9 +20,10 @@ function roomsOf(document) {
 
 const rooms = roomsOf(readFileSync(new URL('../docs/architecture.md', import.meta.url), 'utf8'));
 
-/** The stand-in for unit tests, and the command line, are built of the public services. */
+/** The stand-in for unit tests, the command line and the dashboard are built of the public services. */
 const ABOVE = {
   testing: [`${LIBRARY}delay\\.(service|admin|worker)\\.ts$`],
+  dashboard: [`${LIBRARY}delay\\.(service|admin|health)\\.ts$`],
   'command-line': [`${LIBRARY}delay(\\.admin|-queue\\.module)\\.ts$`],
 };
 const above = (room) => ABOVE[room] ?? [];

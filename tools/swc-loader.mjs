@@ -20,6 +20,7 @@ const LIBRARY = new Map([
   ['nestjs-delay-queue', inLibrary('index.ts')],
   ['nestjs-delay-queue/testing', inLibrary('testing/index.ts')],
   ['nestjs-delay-queue/opentelemetry', inLibrary('opentelemetry/index.ts')],
+  ['nestjs-delay-queue/dashboard', inLibrary('dashboard/index.ts')],
 ]);
 
 /** Imports end in `.js`, as Node wants them; not yet compiled, the file beside is `.ts`. */

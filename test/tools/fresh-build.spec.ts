@@ -29,17 +29,21 @@ const TAKEN = [
   'tools/swc-options.mjs',
   'tools/page/build.mjs',
   'src/shop/page/tsconfig.json',
+  'src/delay-queue/dashboard/page/tsconfig.json',
   'tsconfig.json',
   'package-lock.json',
 ];
 /** What is built, small. */
 const SOURCES = {
-  'package.json': '{ "type": "module" }',
+  'package.json': '{ "type": "module", "version": "1.2.3" }',
   'src/main.ts': `import { price } from './shop/price.js';\nexport const shown: string = String(price);\n`,
   'src/shop/price.ts': 'export const price: number = 100;\n',
   'src/shop/page/main.tsx': 'document.title = "a page";\n',
   'src/shop/page/page.css': 'body { color: red; }\n',
   'src/shop/page/index.html': '<link href="/page.css" /><script src="/main.tsx"></script>\n',
+  'src/delay-queue/dashboard/page/main.tsx': 'document.title = "delays";\n',
+  'src/delay-queue/dashboard/page/page.css': 'body { color: blue; }\n',
+  'src/delay-queue/dashboard/page/index.html': '<script src="page.js"></script>\n',
   'migrations/index.ts': 'export const migrations: string[] = [];\n',
 };
 
@@ -85,6 +89,8 @@ describe('what npm start builds', () => {
     expect(await read('dist/src/main.js')).toContain('String(price)');
     expect(await read('dist/migrations/index.js')).toContain('migrations = []');
     expect(await read('dist/page/index.html')).toMatch(/assets\/page\.\w+\.css.*main\.\w+\.js/);
+    const assets = await read('dist/src/delay-queue/dashboard/page-assets.js');
+    expect(assets).toMatch(/VERSION = "1\.2\.3".*\n.*"index\.html".*"page\.js".*"page\.css"/);
     expect(await build()).toEqual(LEFT_AS_IT_IS);
   });
 
@@ -126,7 +132,7 @@ describe('what npm start builds', () => {
   it('without a source that was deleted: what it had become goes, too', async () => {
     await rm(path(PRICE));
     expect(await build()).toEqual(BUILT);
-    expect(await readdir(path('dist/src'))).toEqual(['main.js', 'shop']);
+    expect(await readdir(path('dist/src'))).toEqual(['delay-queue', 'main.js', 'shop']);
     expect(await readdir(path('dist/src/shop'))).toEqual([]);
     expect(await build()).toEqual(LEFT_AS_IT_IS);
   });

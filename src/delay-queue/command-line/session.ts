@@ -1,11 +1,11 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { userInfo } from 'node:os';
 import { DataSource } from 'typeorm';
-import { Producer, type ProducersEngine } from '../client/producer.js';
+import type { Producer } from '../client/producer.js';
+import { readingProducer } from '../client/reading.js';
 import { parseDurationBetween } from '../config/durations.js';
 import { checkSchema, resolveOptions } from '../config/resolve-options.js';
 import { DelayAdmin } from '../delay.admin.js';
-import { AfterCommit } from '../transactions/commit-hooks.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { PROGRAM } from './commands.js';
 import type { Context } from './terminal.js';
@@ -53,7 +53,7 @@ export class Session {
     options: ReturnType<typeof resolveOptions>,
     private readonly writesHistory: boolean,
   ) {
-    const producer = new Producer(dataSource, unstarted(dataSource), options);
+    const producer = readingProducer(dataSource, options);
     this.reading = new DelayAdmin(options, producer);
     this.matching = producer.matching;
   }
@@ -118,15 +118,3 @@ export function connectionFrom({
   // `pg` asks USER only, which Windows and some containers do not set.
   return environment['PGUSER'] || environment['USER'] ? {} : { user: userInfo().username };
 }
-
-/** For reads: there is no engine to tell of writes. */
-const unstarted = (dataSource: DataSource): ProducersEngine => ({
-  afterCommit: new AfterCommit(dataSource),
-  callers: undefined,
-  abort: async () => {},
-  announce: () => {},
-  disarm: () => {},
-  pausesChanged: () => {},
-  rerunAsked: () => {},
-  scheduled: () => {},
-});

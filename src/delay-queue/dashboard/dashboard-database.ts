@@ -1,0 +1,94 @@
+import { DataSource, type EntityManager } from 'typeorm';
+import { readingProducer } from '../client/reading.js';
+import type { ResolvedOptions } from '../config/options.js';
+import { driverOf, poolOptionsOf, watchPool } from '../database/application-pool.js';
+import { engineConfig } from '../database/connection-config.js';
+import { DelayAdmin } from '../delay.admin.js';
+
+/** Two viewers at a time; others wait. */
+const CONNECTIONS = 2;
+
+/** A look that takes longer is refused: its filter must become narrower. */
+const STATEMENT_TIMEOUT_MS = 5_000;
+
+/** One look at the database, on a snapshot of its own. */
+export interface Look {
+  admin: DelayAdmin;
+  /** For `admin`'s calls, so that they are part of this look. */
+  manager: EntityManager;
+  query<Row>(sql: string, parameters?: unknown[]): Promise<Row[]>;
+}
+
+/**
+ * The dashboard's own few connections, made from those of the application: its viewers wait for each
+ * other, and neither for the application nor the other way round.
+ */
+export class DashboardDatabase {
+  readonly #admin: DelayAdmin;
+  readonly #dataSource: DataSource;
+  #opening: Promise<void> | undefined;
+  #unwatch: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(
+    application: DataSource,
+    readonly options: ResolvedOptions,
+  ) {
+    this.#dataSource = new DataSource({
+      type: 'postgres',
+      driver: driverOf(application).postgres,
+      // The application's own options in the end: those of a url are taken apart already.
+      extra: {
+        ...engineConfig(poolOptionsOf(application), `${options.nodeName} dashboard`),
+        max: CONNECTIONS,
+        query_timeout: STATEMENT_TIMEOUT_MS * 2,
+      },
+    });
+    this.#admin = new DelayAdmin(options, readingProducer(this.#dataSource, options));
+  }
+
+  /** Reads in one transaction that can write nothing. Each statement has a time limit. */
+  async look<Result>(work: (look: Look) => Promise<Result>): Promise<Result> {
+    await this.#open();
+    return this.#dataSource.transaction('REPEATABLE READ', async (manager) => {
+      // Not an option of the connection: a pooler would refuse it.
+      await manager.query('SET TRANSACTION READ ONLY');
+      await manager.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
+      const query = <Row>(sql: string, parameters: unknown[] = []): Promise<Row[]> =>
+        manager.query(sql, parameters);
+      return work({ admin: this.#admin, manager, query });
+    });
+  }
+
+  /** Writes one statement, with the same limit: what the dashboard keeps for itself. */
+  async write<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    await this.#open();
+    return this.#dataSource.transaction('READ COMMITTED', async (manager) => {
+      await manager.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
+      return manager.query<Row[]>(sql, parameters);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#opening?.catch(() => {});
+    this.#unwatch?.();
+    if (this.#dataSource.isInitialized) await this.#dataSource.destroy();
+  }
+
+  /** At the first look, and again after a failure: a database that is away ends no start. */
+  #open(): Promise<void> {
+    if (this.#isClosed) throw new Error('the dashboard has ended');
+    this.#opening ??= this.#dataSource.initialize().then(
+      () => {
+        const { master } = driverOf(this.#dataSource);
+        this.#unwatch = master && watchPool(master);
+      },
+      (error: unknown) => {
+        this.#opening = undefined;
+        throw error;
+      },
+    );
+    return this.#opening;
+  }
+}

@@ -1,0 +1,86 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { CHANGE_HEADER } from './contract.js';
+import { bodyOf, notFound, Refusal, sendJson } from './exchange.js';
+import { refusalOf, type Report } from './failures.js';
+import type { ResolvedDashboardOptions } from './options.js';
+import { type PageFiles, sendFile } from './page-files.js';
+import { rightsOf } from './rights.js';
+import { type Route, routeFor } from './route.js';
+
+/** A request as Express and Fastify's middleware have it: `url` lacks what the application is mounted below. */
+export type HostRequest = IncomingMessage;
+
+/** Answers all requests below the dashboard's path. */
+export class DashboardHandler {
+  readonly #below: RegExp;
+
+  /** @param address where it stands below the HTTP server of the application */
+  constructor(
+    private readonly options: ResolvedDashboardOptions,
+    address: string,
+    private readonly routes: readonly Route[],
+    private readonly files: PageFiles,
+    private readonly report: Report,
+  ) {
+    const escaped = address.replaceAll('.', '\\.');
+    this.#below = new RegExp(`^${escaped}(?<rest>|/|/[\\w-]+\\.(?:js|css)|/api/[\\w/-]+)$`);
+  }
+
+  /** @returns whether it is a request of the dashboard; if so, it is answered, and nothing throws */
+  handle(request: HostRequest, response: ServerResponse): boolean {
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    const rest = this.#below.exec(path)?.groups?.['rest'];
+    if (rest === undefined) return false;
+    void this.#answer(request, response, rest, new URLSearchParams(query)).catch((error) => {
+      const refusal = refusalOf(error, this.report);
+      sendJson(response, refusal.status, refusal.body);
+    });
+    return true;
+  }
+
+  async #answer(
+    request: HostRequest,
+    response: ServerResponse,
+    rest: string,
+    query: URLSearchParams,
+  ): Promise<void> {
+    const rights = await rightsOf(request, this.options.authorize);
+    if (rights === undefined) throw notFound();
+    const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '');
+    if (!rest.startsWith('/api/')) {
+      if (method !== 'GET') throw notFound();
+      // Assets stand beside the page, so its address must end with a slash.
+      if (rest === '') return redirectToSlash(response, this.options.path, query);
+      return sendFile(this.files, rest.slice(1) || 'index.html', request, response);
+    }
+    const found = routeFor(this.routes, method, rest.slice('/api/'.length));
+    if (found === undefined || !rights.may(found.route.needs)) throw notFound();
+    if (method === 'POST') refuseForged(request);
+    const gone = new AbortController();
+    response.on('close', () => gone.abort());
+    const body = method === 'POST' ? await bodyOf(request) : undefined;
+    const { route, id } = found;
+    const answer = await route.answer({ rights, query, id, body, signal: gone.signal, response });
+    if (answer !== undefined) sendJson(response, 200, answer);
+  }
+}
+
+/** Relative, since a proxy may have taken away what stands before it. */
+function redirectToSlash(response: ServerResponse, path: string, query: URLSearchParams): void {
+  const rest = query.size > 0 ? `?${query.toString()}` : '';
+  response.statusCode = 308;
+  response.setHeader('location', `${path.split('/').at(-1)}/${rest}`);
+  response.setHeader('cache-control', 'no-store');
+  response.end();
+}
+
+/**
+ * Browsers say which site a request comes from, and send no header of ours for another site without
+ * having asked this server first, which never allows it.
+ */
+function refuseForged({ headers }: HostRequest): void {
+  const site = headers['sec-fetch-site'];
+  const isOwn = site === undefined || site === 'same-origin' || site === 'none';
+  if (isOwn && headers[CHANGE_HEADER] === '1') return;
+  throw new Refusal('forged', 'The request does not come from the dashboard. Reload its page.');
+}

@@ -1,0 +1,7 @@
+import type { PageFile } from './page-files.js';
+
+/** The built page, written by `tools/page/build.mjs` beside each compiled copy of the library. */
+export declare const PAGE_FILES: Readonly<Record<string, PageFile>>;
+
+/** Of the package, as the page knows it. */
+export declare const VERSION: string;

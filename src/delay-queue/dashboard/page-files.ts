@@ -1,0 +1,53 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { notFound, setHeaders } from './exchange.js';
+
+/** One file of the page, made by `npm run build`. */
+export interface PageFile {
+  type: string;
+  /** Of its content. */
+  etag: string;
+  /** Base64. */
+  gzip: string;
+}
+
+/** The page, by name. Its names never change, so that two versions can stand behind one address. */
+export type PageFiles = () => Promise<Readonly<Record<string, PageFile>>>;
+
+const unpacked = new WeakMap<PageFile, { gzip: Buffer; plain?: Buffer }>();
+
+/** From memory; the browser asks each time whether it has changed. @throws Refusal */
+export async function sendFile(
+  files: PageFiles,
+  name: string,
+  { method, headers }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const all = await files();
+  const file = Object.hasOwn(all, name) ? all[name] : undefined;
+  if (file === undefined) throw notFound();
+  setHeaders(response, {
+    'content-type': file.type,
+    'cache-control': 'no-cache',
+    etag: file.etag,
+    vary: 'accept-encoding',
+  });
+  if (headers['if-none-match'] === file.etag) {
+    response.statusCode = 304;
+    response.end();
+    return;
+  }
+  const { gzip, plain } = await contentOf(file);
+  const isPacked = /\bgzip\b/.test(headers['accept-encoding']?.toString() ?? '');
+  if (isPacked) response.setHeader('content-encoding', 'gzip');
+  const content = isPacked ? gzip : plain;
+  response.setHeader('content-length', content.byteLength);
+  response.end(method === 'HEAD' ? undefined : content);
+}
+
+async function contentOf(file: PageFile): Promise<{ gzip: Buffer; plain: Buffer }> {
+  const { gunzipSync } = await import('node:zlib');
+  const known = unpacked.get(file) ?? { gzip: Buffer.from(file.gzip, 'base64') };
+  unpacked.set(file, known);
+  known.plain ??= gunzipSync(known.gzip);
+  return { gzip: known.gzip, plain: known.plain };
+}

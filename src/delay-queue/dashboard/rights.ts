@@ -1,0 +1,84 @@
+import type { IncomingMessage } from 'node:http';
+import { DelayConfigError } from '../api/errors.js';
+import { shown } from '../config/known-options.js';
+import { DASHBOARD_ACTIONS, type DashboardAction } from './contract.js';
+import { type DashboardGrant, isAction, type ResolvedDashboardOptions } from './options.js';
+
+const LISTED_MAX = 100;
+
+/** What the viewer of one request may see and do. */
+export class Rights {
+  readonly who: string;
+  readonly actions: readonly DashboardAction[];
+  /** `null`: all. */
+  readonly names: readonly string[] | null;
+  /** `null`: all. */
+  readonly groups: readonly string[] | null;
+
+  /** @throws DelayConfigError when `authorize` returned something else */
+  constructor({ who, actions, names, groups }: DashboardGrant) {
+    if (typeof who !== 'string' || who.length < 1 || who.length > 255) {
+      throw wrong('who', 'a text of 1 to 255 characters', who);
+    }
+    if (actions !== 'all' && !(Array.isArray(actions) && actions.every(isAction))) {
+      throw wrong('actions', `'all' or a list of ${DASHBOARD_ACTIONS.join(', ')}`, actions);
+    }
+    this.who = who;
+    this.actions = actions === 'all' ? DASHBOARD_ACTIONS : [...new Set(actions)];
+    this.names = listOf('names', names);
+    this.groups = listOf('groups', groups);
+  }
+
+  may(action: DashboardAction): boolean {
+    return this.actions.includes('view') && this.actions.includes(action);
+  }
+
+  /** Sees nodes, health and the operations of others. */
+  get seesAll(): boolean {
+    return this.names === null && this.groups === null;
+  }
+
+  sees({ name, group }: { name: string; group: string | null }): boolean {
+    return (
+      (this.names?.includes(name) ?? true) &&
+      (this.groups === null || (group !== null && this.groups.includes(group)))
+    );
+  }
+}
+
+function listOf(field: string, given: unknown): readonly string[] | null {
+  if (given === undefined) return null;
+  const isList = Array.isArray(given) && given.length <= LISTED_MAX;
+  if (isList && given.every((one) => typeof one === 'string' && one !== '')) return [...given];
+  throw wrong(field, `a list of at most ${LISTED_MAX} texts`, given);
+}
+
+const wrong = (field: string, must: string, value: unknown): DelayConfigError =>
+  new DelayConfigError(
+    `DelayQueueDashboardModule: authorize: ${field}: must be ${must}, not ${shown(value)}`,
+  );
+
+/** @returns `undefined`: refused @throws what `authorize` throws; DelayConfigError */
+export async function rightsOf(
+  request: IncomingMessage,
+  authorize: ResolvedDashboardOptions['authorize'],
+): Promise<Rights | undefined> {
+  const grant = authorize === 'loopback' ? loopbackGrant(request) : await authorize(request);
+  if (grant === null || grant === undefined) return undefined;
+  const rights = new Rights(grant);
+  return rights.may('view') ? rights : undefined;
+}
+
+const LOOPBACK_ADDRESS = /^(?:::ffff:)?127\.|^::1$/;
+const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
+
+/**
+ * The host, too: a page whose name was made to lead to this machine sends its own. And no proxy:
+ * what it forwards comes from this machine as well.
+ */
+function loopbackGrant({ socket, headers }: IncomingMessage): DashboardGrant | null {
+  const isForwarded = 'forwarded' in headers || 'x-forwarded-for' in headers;
+  const isLocal =
+    LOOPBACK_ADDRESS.test(socket.remoteAddress ?? '') && LOOPBACK_HOST.test(headers.host ?? '');
+  return isLocal && !isForwarded ? { who: 'loopback', actions: 'all' } : null;
+}
