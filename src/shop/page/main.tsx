@@ -1,8 +1,8 @@
 import { render } from 'preact';
+import { applyTheme } from '../../ui/theme.js';
 import { watchFeed } from './feed/connection.js';
 import { watchOwnOrders } from './feed/own-orders.js';
 import { Page } from './parts/page.js';
-import { applyTheme } from './theme.js';
 
 applyTheme();
 watchFeed();

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
+import { serverClock, tick } from '../../../ui/server-clock.js';
 import type { Feed, FeedChange } from '../../feed/feed.js';
 import { learn, learnAll } from './known.js';
-import { serverClock, tick } from './server-clock.js';
 
 /** A browser reconnects on its own, except after an error status. */
 const AGAIN_AFTER_MS = 1_000;

@@ -1,9 +1,10 @@
+import { Refused } from '../../../ui/deed.js';
+import { serverClock } from '../../../ui/server-clock.js';
 import { ORDERS_MAX, type OrderCard } from '../../feed/feed.js';
-import { Refused } from '../shop/request.js';
+import type { Problem } from '../shop/request.js';
 import { shop } from '../shop/shop.js';
 import { isUnknown, ownOrders } from '../shop/visit.js';
 import { known, learnOrder } from './known.js';
-import { serverClock } from './server-clock.js';
 
 const ASK_EVERY_MS = 1_000;
 
@@ -49,6 +50,6 @@ async function ask(id: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     // The page notices anything else by its feed, too.
-    if (error.problem.status === 404) isUnknown(id);
+    if ((error.problem as Problem).status === 404) isUnknown(id);
   }
 }

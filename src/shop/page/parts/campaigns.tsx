@@ -1,20 +1,21 @@
+import { ActionButton } from '../../../ui/action-button.js';
+import { useDeed } from '../../../ui/deed.js';
+import { Meter } from '../../../ui/meter.js';
+import { Panel } from '../../../ui/panel.js';
+import { serverClock } from '../../../ui/server-clock.js';
+import { count } from '../../../ui/written.js';
 import type { CampaignCard } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
-import { serverClock } from '../feed/server-clock.js';
-import { useDeed } from '../shop/deed.js';
+import type { Problem } from '../shop/request.js';
 import { shop } from '../shop/shop.js';
 import { words } from '../words/language.js';
-import { count } from '../words/written.js';
-import { ActionButton } from './action-button.js';
-import { Meter } from './meter.js';
-import { Panel } from './panel.js';
 import { ProblemLine } from './problem-line.js';
 
 const RECIPIENTS = 200;
 
 /** The progress of campaigns, and a small one of each merchant to try. */
 export function Campaigns() {
-  const deed = useDeed();
+  const deed = useDeed<Problem>();
   const said = words.value;
   const { campaigns: title, campaignsNote, campaignText, newCampaign } = said;
   return (
@@ -54,7 +55,7 @@ const madeUpNumbers = (): string[] =>
   Array.from({ length: RECIPIENTS }, (_, at) => `+861380000${String(at).padStart(4, '0')}`);
 
 function Campaign({ card: { id, merchant, state, message, counts } }: { card: CampaignCard }) {
-  const deed = useDeed();
+  const deed = useDeed<Problem>();
   const { campaignState, merchantNames, sentOf, stop, resume } = words.value;
   const whose = known.merchants.value.find((card) => card.id === merchant)?.name ?? merchant;
   const over = counts.sent + counts.failed;

@@ -1,16 +1,17 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { ActionButton } from '../../../ui/action-button.js';
+import { useDeed } from '../../../ui/deed.js';
+import { Icon } from '../../../ui/icon.js';
+import { Meter } from '../../../ui/meter.js';
+import { Panel } from '../../../ui/panel.js';
+import { count, money } from '../../../ui/written.js';
 import type { SkuCard } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
-import { useDeed } from '../shop/deed.js';
+import type { Problem } from '../shop/request.js';
 import { shop } from '../shop/shop.js';
 import { hasPlaced } from '../shop/visit.js';
 import { words } from '../words/language.js';
-import { count, money } from '../words/written.js';
-import { ActionButton } from './action-button.js';
-import { Icon } from './icon.js';
-import { Meter } from './meter.js';
-import { Panel } from './panel.js';
 import { PlacedLine } from './placed-line.js';
 import { ProblemLine } from './problem-line.js';
 
@@ -21,7 +22,7 @@ const basket = signal<Record<string, number>>({ 'CUP-WHITE': 2 });
 const quantityOf = (sku: string): number => basket.value[sku] ?? 0;
 
 export function Catalog() {
-  const deed = useDeed();
+  const deed = useDeed<Problem>();
   const placed = usePlaced();
   const { shelf, place, placing, emptyBasket } = words.value;
   const skus = known.skus.value;

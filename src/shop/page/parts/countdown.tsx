@@ -1,8 +1,8 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
-import { now } from '../feed/server-clock.js';
+import { now } from '../../../ui/server-clock.js';
+import { left } from '../../../ui/written.js';
 import { words } from '../words/language.js';
-import { left } from '../words/written.js';
 import { RemainingBar } from './remaining-bar.js';
 
 interface CountdownProps {

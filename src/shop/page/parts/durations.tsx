@@ -1,7 +1,7 @@
+import { duration } from '../../../ui/written.js';
 import type { DurationName } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
 import { words } from '../words/language.js';
-import { duration } from '../words/written.js';
 
 const ORDER: readonly DurationName[] = ['sms', 'remind', 'pay', 'confirm', 'rate'];
 

@@ -1,8 +1,8 @@
 import { computed } from '@preact/signals';
+import { Icon } from '../../../ui/icon.js';
 import { known } from '../feed/known.js';
 import { visit } from '../shop/visit.js';
 import { words } from '../words/language.js';
-import { Icon } from './icon.js';
 
 /** What this visitor has tried, in the order of `words.guide`, of what the shop offers. */
 const steps = computed(() => {

@@ -1,12 +1,12 @@
+import { Icon } from '../../../ui/icon.js';
+import { LanguageSwitch } from '../../../ui/language-switch.js';
+import { ThemeSwitch } from '../../../ui/theme-switch.js';
 import { connection } from '../feed/connection.js';
 import { known } from '../feed/known.js';
-import { theme, toggleTheme } from '../theme.js';
-import { LANGUAGES, language, speak, words, type Language } from '../words/language.js';
-import { Icon } from './icon.js';
+import { languages, words } from '../words/language.js';
 
 export function Header() {
-  const { sampleShop, apiDocs, toDark, toLight } = words.value;
-  const isDark = theme.value === 'dark';
+  const { sampleShop, apiDocs, toDark, toLight, toOtherLanguage } = words.value;
   return (
     <header class="top">
       <div class="frame top-row">
@@ -22,15 +22,8 @@ export function Header() {
           <a class="top-link" href="/docs">
             {apiDocs}
           </a>
-          <LanguageSwitch />
-          <button
-            type="button"
-            class="button bare icon-only"
-            aria-label={isDark ? toLight : toDark}
-            onClick={toggleTheme}
-          >
-            <Icon name={isDark ? 'sun' : 'moon'} />
-          </button>
+          <LanguageSwitch languages={languages} label={toOtherLanguage} />
+          <ThemeSwitch toDark={toDark} toLight={toLight} />
         </nav>
       </div>
     </header>
@@ -47,22 +40,4 @@ function Liveness() {
     trouble,
   }[state];
   return <p class={`liveness ${state}`}>{said}</p>;
-}
-
-function LanguageSwitch() {
-  return (
-    <div class="segments" role="group" aria-label={words.value.toOtherLanguage}>
-      {(Object.keys(LANGUAGES) as Language[]).map((name) => (
-        <button
-          key={name}
-          type="button"
-          lang={LANGUAGES[name].lang}
-          aria-pressed={language.value === name}
-          onClick={() => speak(name)}
-        >
-          {LANGUAGES[name].name}
-        </button>
-      ))}
-    </div>
-  );
 }

@@ -1,8 +1,8 @@
+import { Panel } from '../../../ui/panel.js';
+import { count, lateFor } from '../../../ui/written.js';
 import type { Lateness } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
 import { words } from '../words/language.js';
-import { count, lateFor } from '../words/written.js';
-import { Panel } from './panel.js';
 
 const WIDTH = 330;
 const HEIGHT = 120;

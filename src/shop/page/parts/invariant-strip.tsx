@@ -1,9 +1,9 @@
 import { useComputed } from '@preact/signals';
+import { Icon } from '../../../ui/icon.js';
+import { now } from '../../../ui/server-clock.js';
+import { clock, duration } from '../../../ui/written.js';
 import { known } from '../feed/known.js';
-import { now } from '../feed/server-clock.js';
 import { words } from '../words/language.js';
-import { clock, duration } from '../words/written.js';
-import { Icon } from './icon.js';
 
 /** The age of an older check is shown. */
 const FRESH_MS = 10_000;

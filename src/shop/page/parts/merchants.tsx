@@ -1,12 +1,13 @@
+import { ActionButton } from '../../../ui/action-button.js';
+import { useDeed } from '../../../ui/deed.js';
+import { Panel } from '../../../ui/panel.js';
+import { clock } from '../../../ui/written.js';
 import type { MerchantCard } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
-import { useDeed } from '../shop/deed.js';
+import type { Problem } from '../shop/request.js';
 import { shop } from '../shop/shop.js';
 import { words } from '../words/language.js';
-import { clock } from '../words/written.js';
-import { ActionButton } from './action-button.js';
 import { Countdown } from './countdown.js';
-import { Panel } from './panel.js';
 import { ProblemLine } from './problem-line.js';
 
 const DAY_MS = 24 * 3_600_000;
@@ -26,7 +27,7 @@ export function Merchants() {
 }
 
 function Merchant({ card: { id, name: given, timeZone, nextReminderAt, lastReminder } }: Props) {
-  const deed = useDeed();
+  const deed = useDeed<Problem>();
   const said = words.value;
   const name = said.merchantNames[given] ?? given;
   return (

@@ -1,7 +1,7 @@
+import { Panel } from '../../../ui/panel.js';
+import { clock } from '../../../ui/written.js';
 import { known } from '../feed/known.js';
 import { words } from '../words/language.js';
-import { clock } from '../words/written.js';
-import { Panel } from './panel.js';
 
 const SHOWN_MAX = 6;
 

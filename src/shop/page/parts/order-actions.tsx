@@ -1,14 +1,15 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { ActionButton } from '../../../ui/action-button.js';
+import { useDeed, type Deed } from '../../../ui/deed.js';
 import type { OrderCard } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
-import { useDeed, type Deed } from '../shop/deed.js';
+import type { Problem } from '../shop/request.js';
 import { shop, type OrderDeed } from '../shop/shop.js';
 import { words } from '../words/language.js';
-import { ActionButton } from './action-button.js';
 import { ProblemLine } from './problem-line.js';
 
 export function OrderActions({ card }: { card: OrderCard }) {
-  const deed = useDeed();
+  const deed = useDeed<Problem>();
   const place = useKeptFocus(`${card.status} ${card.dispute !== null} ${card.review !== null}`);
   return (
     <div class="order-actions" ref={place}>
@@ -20,7 +21,7 @@ export function OrderActions({ card }: { card: OrderCard }) {
   );
 }
 
-function Moves({ card, deed }: { card: OrderCard; deed: Deed }) {
+function Moves({ card, deed }: { card: OrderCard; deed: Deed<Problem> }) {
   const { orWait, orWaitRate } = words.value;
   const its = { card, deed };
   if (card.status === 'UNPAID') {
@@ -60,7 +61,7 @@ function Moves({ card, deed }: { card: OrderCard; deed: Deed }) {
 
 interface MoveProps {
   card: OrderCard;
-  deed: Deed;
+  deed: Deed<Problem>;
   to: OrderDeed;
   look?: 'primary' | 'plain';
 }
@@ -73,7 +74,7 @@ function Move({ card, deed, to, look = 'plain' }: MoveProps) {
   );
 }
 
-function Dispute({ card, deed }: { card: OrderCard; deed: Deed }) {
+function Dispute({ card, deed }: { card: OrderCard; deed: Deed<Problem> }) {
   const { dispute, disputeReason } = words.value;
   return (
     <ActionButton deed={deed} name="dispute" ask={() => shop.dispute(card.id, disputeReason)}>
@@ -82,7 +83,7 @@ function Dispute({ card, deed }: { card: OrderCard; deed: Deed }) {
   );
 }
 
-function Rate({ card, deed }: { card: OrderCard; deed: Deed }) {
+function Rate({ card, deed }: { card: OrderCard; deed: Deed<Problem> }) {
   const { rate, stars } = words.value;
   return (
     <span class="rate" role="group" aria-label={rate}>

@@ -1,6 +1,6 @@
+import { clock, lateFor, left, preciseClock } from '../../../ui/written.js';
 import type { DelayCard, Happening, OrderCard } from '../../feed/feed.js';
 import { words } from '../words/language.js';
-import { clock, lateFor, left, preciseClock } from '../words/written.js';
 import { Countdown } from './countdown.js';
 import { factsOf, said } from './happening.js';
 

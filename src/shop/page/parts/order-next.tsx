@@ -1,7 +1,7 @@
+import { lateFor, left } from '../../../ui/written.js';
 import type { OrderCard } from '../../feed/feed.js';
 import type { Words } from '../words/en.js';
 import { words } from '../words/language.js';
-import { lateFor, left } from '../words/written.js';
 import { Countdown } from './countdown.js';
 
 /** The order's next deadline, or how it ended. */

@@ -1,8 +1,8 @@
+import { Icon } from '../../../ui/icon.js';
+import { money } from '../../../ui/written.js';
 import type { OrderCard } from '../../feed/feed.js';
 import { visit } from '../shop/visit.js';
 import { words } from '../words/language.js';
-import { money } from '../words/written.js';
-import { Icon } from './icon.js';
 import { OrderActions } from './order-actions.js';
 import { OrderDetails } from './order-details.js';
 import { OrderNext } from './order-next.js';

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
+import { Panel } from '../../../ui/panel.js';
 import { ORDERS_MAX } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
 import { ownOrders, visit } from '../shop/visit.js';
 import { words } from '../words/language.js';
 import { OrderRow } from './order-row.js';
-import { Panel } from './panel.js';
 
 /** How many fit beside the other panels. */
 const FEW = 10;

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { known } from '../feed/known.js';
 import { words } from '../words/language.js';
-import { Announcer } from './announcer.js';
+import { Announcements } from './announcements.js';
 import { Banner } from './banner.js';
 import { Campaigns } from './campaigns.js';
 import { Catalog } from './catalog.js';
@@ -34,7 +34,7 @@ export function Page() {
       <Header />
       <Banner />
       {known.isLoaded.value ? <Shop /> : <Loading />}
-      <Announcer />
+      <Announcements />
     </>
   );
 }

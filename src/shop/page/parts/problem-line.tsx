@@ -1,10 +1,10 @@
-import type { Deed } from '../shop/deed.js';
+import type { Deed } from '../../../ui/deed.js';
 import type { Problem } from '../shop/request.js';
 import type { Words } from '../words/en.js';
 import { words } from '../words/language.js';
 
 /** Why it did not work, next to the button. */
-export function ProblemLine({ deed }: { deed: Deed }) {
+export function ProblemLine({ deed }: { deed: Deed<Problem> }) {
   const problem = deed.problem.value;
   return <div role="alert">{problem && <p class="problem">{said(words.value, problem)}</p>}</div>;
 }

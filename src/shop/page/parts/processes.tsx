@@ -1,13 +1,14 @@
+import { ActionButton } from '../../../ui/action-button.js';
+import { useDeed } from '../../../ui/deed.js';
+import { Meter } from '../../../ui/meter.js';
+import { Panel } from '../../../ui/panel.js';
+import { clock, count } from '../../../ui/written.js';
 import type { ProcessCard } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
-import { useDeed } from '../shop/deed.js';
+import type { Problem } from '../shop/request.js';
 import { shop } from '../shop/shop.js';
 import { visit } from '../shop/visit.js';
 import { words } from '../words/language.js';
-import { clock, count } from '../words/written.js';
-import { ActionButton } from './action-button.js';
-import { Meter } from './meter.js';
-import { Panel } from './panel.js';
 import { ProblemLine } from './problem-line.js';
 
 export function Processes() {
@@ -26,7 +27,7 @@ export function Processes() {
 }
 
 function Process({ card, share }: { card: ProcessCard; share: number }) {
-  const deed = useDeed();
+  const deed = useDeed<Problem>();
   const { processState, pid, kill, killOf, sendsThisPage, firedLabel, since } = words.value;
   const { name, state } = card;
   return (

@@ -1,12 +1,13 @@
 import { signal } from '@preact/signals';
+import { ActionButton } from '../../../ui/action-button.js';
+import { useDeed } from '../../../ui/deed.js';
+import { Panel } from '../../../ui/panel.js';
 import { known } from '../feed/known.js';
-import { useDeed } from '../shop/deed.js';
+import type { Problem } from '../shop/request.js';
 import { shop, type Race } from '../shop/shop.js';
 import { hasRaced } from '../shop/visit.js';
 import { words } from '../words/language.js';
-import { ActionButton } from './action-button.js';
 import { Countdown } from './countdown.js';
-import { Panel } from './panel.js';
 import { PlacedLine } from './placed-line.js';
 import { ProblemLine } from './problem-line.js';
 
@@ -21,7 +22,7 @@ const failsUntil = signal<string | null>(null);
 const lastRaced = signal<string | null>(null);
 
 export function Races() {
-  const deed = useDeed();
+  const deed = useDeed<Problem>();
   const { races, racesNote, race: said } = words.value;
   if (!known.can.value?.race) return null;
   return (
@@ -53,7 +54,7 @@ export function Races() {
 
 /** Makes the sample payment provider fail. */
 function FailingRefunds() {
-  const deed = useDeed();
+  const deed = useDeed<Problem>();
   const { failRefunds, failRefundsNote, refundsFail } = words.value;
   const until = failsUntil.value;
   return (

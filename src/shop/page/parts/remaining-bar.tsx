@@ -1,6 +1,6 @@
 import { useSignalEffect } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import { now } from '../feed/server-clock.js';
+import { now } from '../../../ui/server-clock.js';
 
 /** The remaining time, as a bar that gets shorter. */
 export function RemainingBar({ from, until }: { from: string; until: string }) {

@@ -1,3 +1,5 @@
+import { Refused } from '../../../ui/deed.js';
+
 /** A process may just have been killed: the next one answers. */
 const ATTEMPTS = 4;
 const PAUSE_MS = 400;
@@ -8,12 +10,6 @@ export interface Problem {
   status: number;
   /** The shop's text, in English; may be empty. */
   detail: string;
-}
-
-export class Refused extends Error {
-  constructor(readonly problem: Problem) {
-    super(problem.detail);
-  }
 }
 
 /**
@@ -32,7 +28,7 @@ export async function request<T>(
   const sent: RequestInit = { method, headers };
   if (body !== undefined) sent.body = JSON.stringify(body);
   const response = await patiently(path, sent);
-  if (!response.ok) throw new Refused(await problemOf(response));
+  if (!response.ok) throw new Refused<Problem>(await problemOf(response));
   return (await response.json().catch(() => null)) as T;
 }
 
@@ -41,7 +37,7 @@ async function patiently(path: string, sent: RequestInit): Promise<Response> {
     try {
       return await fetch(path, sent);
     } catch {
-      if (attempt === ATTEMPTS) throw new Refused({ status: 0, detail: '' });
+      if (attempt === ATTEMPTS) throw new Refused<Problem>({ status: 0, detail: '' });
       await new Promise((done) => setTimeout(done, PAUSE_MS));
     }
   }

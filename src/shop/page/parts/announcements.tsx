@@ -1,28 +1,21 @@
-import { effect, signal } from '@preact/signals';
+import { effect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { announce, Announcer } from '../../../ui/announcer.js';
 import type { OrderCard } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
 import { visit } from '../shop/visit.js';
 import type { Words } from '../words/en.js';
 import { words } from '../words/language.js';
 
-/** An announcement is read to its end; what comes meanwhile is announced together. */
-const EVERY_MS = 2_000;
-const SAID_AT_ONCE_MAX = 3;
-
-const spoken = signal('');
-
 /**
  * Announces what happens to orders that were placed here, and to the processes. Not the hundreds of
  * other orders, and no countdown.
  */
-export function Announcer() {
+export function Announcements() {
   useEffect(startListening, []);
   return (
     <>
-      <p class="unseen" role="status">
-        {spoken}
-      </p>
+      <Announcer />
       <p class="unseen" role="alert">
         <Alarm />
       </p>
@@ -39,24 +32,14 @@ function Alarm() {
 
 function startListening(): () => void {
   const facts = new Map<string, string>();
-  let waiting: string[] = [];
-  const stop = effect(() => {
+  return effect(() => {
     const told = [...ordersOf(words.value), ...processesOf(words.value)];
     for (const [about, text] of told) {
-      if (facts.get(about) !== undefined && facts.get(about) !== text) waiting.push(text);
-      if (facts.get(about) === undefined && about.startsWith('order')) waiting.push(text);
+      const isNews = facts.has(about) ? facts.get(about) !== text : about.startsWith('order');
+      if (isNews) announce(text);
       facts.set(about, text);
     }
   });
-  const saying = setInterval(() => {
-    if (waiting.length === 0) return;
-    spoken.value = waiting.slice(-SAID_AT_ONCE_MAX).join('. ');
-    waiting = [];
-  }, EVERY_MS);
-  return () => {
-    stop();
-    clearInterval(saying);
-  };
 }
 
 function ordersOf(said: Words): [about: string, text: string][] {

@@ -1,6 +1,15 @@
-import type { Words } from './en.js';
-
 /** Numbers, money and times in the visitor's language. */
+
+/** What a language says of them. */
+export interface Units {
+  /** As `Intl` knows it. */
+  locale: string;
+  milliseconds: (n: string) => string;
+  seconds: (n: string) => string;
+  minutes: (n: string) => string;
+  hours: (n: string) => string;
+  days: (n: string) => string;
+}
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -11,7 +20,7 @@ const HOURS_MAX = 48;
 
 /** A format is slow to create, not to use. */
 const formats = new Map<string, Intl.NumberFormat>();
-function format(words: Words, digits: number): Intl.NumberFormat {
+function format(words: Units, digits: number): Intl.NumberFormat {
   const name = `${words.locale} ${digits}`;
   const found =
     formats.get(name) ??
@@ -23,19 +32,19 @@ function format(words: Words, digits: number): Intl.NumberFormat {
   return found;
 }
 
-export const count = (words: Words, n: number): string => format(words, 0).format(n);
+export const count = (words: Units, n: number): string => format(words, 0).format(n);
 
 /** Integer cents. */
-export const money = (words: Words, cents: number): string => format(words, 2).format(cents / 100);
+export const money = (words: Units, cents: number): string => format(words, 2).format(cents / 100);
 
 /** Lateness: with tenths below ten milliseconds; in seconds after a process was down. */
-export function lateFor(words: Words, ms: number): string {
+export function lateFor(words: Units, ms: number): string {
   if (ms >= 10 * SECOND_MS) return duration(words, Math.round(ms / SECOND_MS) * SECOND_MS);
   return words.milliseconds(format(words, ms < 10 && !Number.isInteger(ms) ? 1 : 0).format(ms));
 }
 
 /** A setting: `30 s`, `30 min`, `48 h`, `14 d`. */
-export function duration(words: Words, ms: number): string {
+export function duration(words: Units, ms: number): string {
   if (ms < SECOND_MS) return words.milliseconds(count(words, ms));
   if (ms < 2 * MINUTE_MS) return words.seconds(short(words, ms / SECOND_MS));
   if (ms < 2 * HOUR_MS) return words.minutes(short(words, ms / MINUTE_MS));
@@ -43,13 +52,13 @@ export function duration(words: Words, ms: number): string {
   return words.days(short(words, ms / DAY_MS));
 }
 
-const short = (words: Words, n: number): string =>
+const short = (words: Units, n: number): string =>
   format(words, Number.isInteger(n) ? 0 : 1).format(n);
 
 const two = (n: number): string => String(Math.floor(n)).padStart(2, '0');
 
 /** Remaining time: tenths in the last minute, then `4:05`, `3:04:05`, days. */
-export function left(words: Words, ms: number): string {
+export function left(words: Units, ms: number): string {
   const rest = Math.max(0, ms);
   if (rest < MINUTE_MS) return words.seconds(format(words, 1).format(Math.floor(rest / 100) / 10));
   if (rest >= 2 * DAY_MS) return words.days(count(words, Math.floor(rest / DAY_MS)));

@@ -1,20 +1,29 @@
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { Refused, type Problem } from './request.js';
+
+/** What the server refused, and why. */
+export class Refused<Problem> extends Error {
+  constructor(
+    readonly problem: Problem,
+    message = '',
+  ) {
+    super(message);
+  }
+}
 
 /** A request of the visitor: one at a time, with the reason of a refusal. */
-export interface Deed {
+export interface Deed<Problem> {
   busy: ReadonlySignal<string | null>;
   problem: Signal<Problem | null>;
   /** @param name which of several buttons was pressed */
   run(name: string, ask: () => Promise<unknown>): Promise<void>;
 }
 
-export function useDeed(): Deed {
-  return useMemo(newDeed, []);
+export function useDeed<Problem>(): Deed<Problem> {
+  return useMemo(() => newDeed<Problem>(), []);
 }
 
-function newDeed(): Deed {
+function newDeed<Problem>(): Deed<Problem> {
   const busy = signal<string | null>(null);
   const problem = signal<Problem | null>(null);
   return {
@@ -28,7 +37,7 @@ function newDeed(): Deed {
         await ask();
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        problem.value = error.problem;
+        problem.value = error.problem as Problem;
       } finally {
         busy.value = null;
       }

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import type { Deed } from '../shop/deed.js';
+import type { Deed } from './deed.js';
 
 interface ActionButtonProps {
-  deed: Deed;
+  deed: Pick<Deed<unknown>, 'busy' | 'run'>;
   /** Which button of the deed this is. */
   name: string;
   ask: () => Promise<unknown>;
@@ -12,7 +12,7 @@ interface ActionButtonProps {
   children: ComponentChildren;
 }
 
-/** Keeps its place and the focus while the shop answers, and shows that it is busy. */
+/** Keeps its place and the focus while the server answers, and shows that it is busy. */
 export function ActionButton(props: ActionButtonProps) {
   const { deed, name, ask, look = 'plain', label, off = false, children } = props;
   const isBusy = deed.busy.value === name;
