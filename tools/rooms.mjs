@@ -24,7 +24,7 @@ const rooms = roomsOf(readFileSync(new URL('../docs/architecture.md', import.met
 const ABOVE = {
   testing: [`${LIBRARY}delay\\.(service|admin|worker)\\.ts$`],
   dashboard: [`${LIBRARY}delay\\.(service|admin|health)\\.ts$`],
-  'command-line': [`${LIBRARY}delay(\\.admin|-queue\\.module)\\.ts$`],
+  'command-line': [`${LIBRARY}delay(\\.(admin|health|service)|-queue\\.module)\\.ts$`],
 };
 const above = (room) => ABOVE[room] ?? [];
 

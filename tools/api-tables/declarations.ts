@@ -6,7 +6,7 @@ import { type Doc, docOf } from './docstring.js';
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** What the package exports. */
-const DOORS = ['index', 'testing/index', 'opentelemetry/index'].map(
+const DOORS = ['index', 'testing/index', 'opentelemetry/index', 'dashboard/index'].map(
   (entry) => `src/delay-queue/${entry}.ts`,
 );
 

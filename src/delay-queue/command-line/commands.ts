@@ -96,6 +96,24 @@ const ALL = {
     about: 'Ends a pause of a name, or of one group of it.',
     options: ['group', 'by', ...CONNECTION],
   },
+  dashboard: {
+    positional: [],
+    about: 'Serves the dashboard on this machine alone, until Ctrl-C.',
+    more:
+      'It reads, and changes nothing without --allow-changes. Only requests from this machine are\n' +
+      'answered. Needs no application; DelayQueueDashboardModule serves the same inside of one.',
+    options: [
+      'port',
+      'allow-changes',
+      'payload',
+      'no-history',
+      'by',
+      'load-every',
+      'url',
+      'schema',
+      'help',
+    ],
+  },
   doctor: {
     positional: [],
     about: 'Looks at server, rights, tables and delays, and says what to do about what it finds.',

@@ -38,6 +38,8 @@ export const OPTIONS = {
   'no-history': { about: 'Writes no line of history, as nodes with history: false.' },
   by: { value: 'WHO', about: 'Who asks for it, kept beside the change. Default: the user here.' },
   yes: { short: 'y', about: 'Does not ask. Needed where no terminal can be asked.' },
+  port: { value: 'NUMBER', about: 'The port on 127.0.0.1; 0: any free one. Default 3999.' },
+  'allow-changes': { about: 'Also cancels, retries, moves, pauses and creates delays.' },
   'dry-run': { about: 'Prints the SQL and changes nothing; needs no database.' },
   'load-every': {
     value: 'DURATION',

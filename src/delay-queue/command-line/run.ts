@@ -18,6 +18,7 @@ const LOADED: Readonly<Record<CommandName, () => Promise<Run>>> = {
   reschedule: async () => (await import('./changes.js')).reschedule,
   pause: async () => (await import('./pauses.js')).pause,
   resume: async () => (await import('./pauses.js')).resume,
+  dashboard: async () => (await import('./dashboard.js')).dashboard,
   doctor: async () => (await import('./doctor.js')).doctor,
 };
 

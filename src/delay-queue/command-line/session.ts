@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import type { Producer } from '../client/producer.js';
 import { readingProducer } from '../client/reading.js';
 import { parseDurationBetween } from '../config/durations.js';
+import type { ResolvedOptions } from '../config/options.js';
 import { checkSchema, resolveOptions } from '../config/resolve-options.js';
 import { DelayAdmin } from '../delay.admin.js';
 import { type Arguments, WrongUsage } from './parse.js';
@@ -22,6 +23,7 @@ export class Session {
   readonly reading: DelayAdmin;
   /** Reads that `DelayAdmin` does not offer. */
   readonly matching: Producer['matching'];
+  readonly producer: Producer;
   #application: INestApplicationContext | undefined;
 
   /** @throws whatever `pg` says when it gets no connection */
@@ -50,21 +52,26 @@ export class Session {
   private constructor(
     readonly dataSource: DataSource,
     readonly schema: string,
-    options: ReturnType<typeof resolveOptions>,
+    readonly options: ResolvedOptions,
     private readonly writesHistory: boolean,
   ) {
-    const producer = readingProducer(dataSource, options);
-    this.reading = new DelayAdmin(options, producer);
-    this.matching = producer.matching;
+    this.producer = readingProducer(dataSource, options);
+    this.reading = new DelayAdmin(options, this.producer);
+    this.matching = this.producer.matching;
   }
 
   /** Changes, as a node that runs nothing: it checks the database, and hints the others. */
   async changing(): Promise<DelayAdmin> {
+    return (await this.node()).get(DelayAdmin);
+  }
+
+  /** That node. */
+  async node(): Promise<INestApplicationContext> {
     const { startNode } = await import('./node.js');
     this.#application ??= await startNode(this.dataSource, this.schema, {
       writesHistory: this.writesHistory,
     });
-    return this.#application.get(DelayAdmin);
+    return this.#application;
   }
 
   async close(): Promise<void> {

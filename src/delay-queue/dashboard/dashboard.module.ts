@@ -23,6 +23,7 @@ import { DelayService } from '../delay.service.js';
 import { DashboardDatabase } from './dashboard-database.js';
 import { DashboardHandler, type HostRequest } from './handler.js';
 import { type DelayQueueDashboardOptions, resolveDashboardOptions } from './options.js';
+import { builtPage } from './page-files.js';
 import { addressBelow } from './path.js';
 import { routesOf } from './routes.js';
 
@@ -40,9 +41,6 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueDash
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createDashboardOptions')
   .build();
-
-/** Only a program that serves the page has it in memory. */
-const files = async () => (await import('./page-assets.js')).PAGE_FILES;
 
 /**
  * A dashboard inside the application: find delays, see why one has not fired, and act.
@@ -105,7 +103,7 @@ export class DelayQueueDashboardModule
     });
     const report = (error: unknown): void => this.#log.error(printableError(error));
     const address = addressBelow(dashboard.path, this.#of(ApplicationConfig));
-    const handler = new DashboardHandler(dashboard, address, routes, files, report);
+    const handler = new DashboardHandler(dashboard, address, routes, builtPage, report);
     this.#of(HttpAdapterHost).httpAdapter.use(
       (request: HostRequest, response: ServerResponse, next: () => void) => {
         if (!handler.handle(request, response)) next();

@@ -39,7 +39,7 @@ export interface DelayQueueDashboardOptions {
 }
 
 export interface ResolvedDashboardOptions {
-  authorize: DashboardAuthorize | 'loopback';
+  authorize: DashboardAuthorize;
   /** Without a slash at its ends. */
   path: string;
   environment: { label: string; tone: 'danger' | 'warning' | 'calm' } | null;
@@ -48,6 +48,22 @@ export interface ResolvedDashboardOptions {
 
 const refused = (message: string): DelayConfigError =>
   new DelayConfigError(`DelayQueueDashboardModule: ${message}`);
+
+const LOOPBACK_ADDRESS = /^(?:::ffff:)?127\.|^::1$/;
+const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
+
+/**
+ * Grants that to requests from this machine. The host counts, too: a page whose name was made to lead
+ * to this machine sends its own. And a proxy counts as elsewhere: it forwards from this machine.
+ */
+export const loopback =
+  (grant: DashboardGrant): DashboardAuthorize =>
+  ({ socket, headers }) => {
+    const isForwarded = 'forwarded' in headers || 'x-forwarded-for' in headers;
+    const isLocal =
+      LOOPBACK_ADDRESS.test(socket.remoteAddress ?? '') && LOOPBACK_HOST.test(headers.host ?? '');
+    return isLocal && !isForwarded ? grant : null;
+  };
 
 const TONES = ['danger', 'warning', 'calm'] as const;
 const PATH = /^[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*$/;
@@ -85,7 +101,10 @@ export function resolveDashboardOptions(
       throw refused(`redact: must be a function, not ${shown(redact)}`);
     }
     return {
-      authorize: authorize as ResolvedDashboardOptions['authorize'],
+      authorize:
+        authorize === 'loopback'
+          ? loopback({ who: 'loopback', actions: 'all' })
+          : (authorize as DashboardAuthorize),
       path: trimmed,
       environment: environmentOf(environment),
       redact: redact as ResolvedDashboardOptions['redact'],

@@ -13,6 +13,9 @@ export interface PageFile {
 /** The page, by name. Its names never change, so that two versions can stand behind one address. */
 export type PageFiles = () => Promise<Readonly<Record<string, PageFile>>>;
 
+/** Loaded when it is asked for: a program that serves no page does not have it in memory. */
+export const builtPage: PageFiles = async () => (await import('./page-assets.js')).PAGE_FILES;
+
 const unpacked = new WeakMap<PageFile, { gzip: Buffer; plain?: Buffer }>();
 
 /** From memory; the browser asks each time whether it has changed. @throws Refusal */

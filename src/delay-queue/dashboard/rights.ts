@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { DelayConfigError } from '../api/errors.js';
 import { shown } from '../config/known-options.js';
 import { DASHBOARD_ACTIONS, type DashboardAction } from './contract.js';
-import { type DashboardGrant, isAction, type ResolvedDashboardOptions } from './options.js';
+import { type DashboardAuthorize, type DashboardGrant, isAction } from './options.js';
 
 const LISTED_MAX = 100;
 
@@ -61,24 +61,10 @@ const wrong = (field: string, must: string, value: unknown): DelayConfigError =>
 /** @returns `undefined`: refused @throws what `authorize` throws; DelayConfigError */
 export async function rightsOf(
   request: IncomingMessage,
-  authorize: ResolvedDashboardOptions['authorize'],
+  authorize: DashboardAuthorize,
 ): Promise<Rights | undefined> {
-  const grant = authorize === 'loopback' ? loopbackGrant(request) : await authorize(request);
+  const grant = await authorize(request);
   if (grant === null || grant === undefined) return undefined;
   const rights = new Rights(grant);
   return rights.may('view') ? rights : undefined;
-}
-
-const LOOPBACK_ADDRESS = /^(?:::ffff:)?127\.|^::1$/;
-const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
-
-/**
- * The host, too: a page whose name was made to lead to this machine sends its own. And no proxy:
- * what it forwards comes from this machine as well.
- */
-function loopbackGrant({ socket, headers }: IncomingMessage): DashboardGrant | null {
-  const isForwarded = 'forwarded' in headers || 'x-forwarded-for' in headers;
-  const isLocal =
-    LOOPBACK_ADDRESS.test(socket.remoteAddress ?? '') && LOOPBACK_HOST.test(headers.host ?? '');
-  return isLocal && !isForwarded ? { who: 'loopback', actions: 'all' } : null;
 }

@@ -11,6 +11,8 @@ export interface Ran {
 }
 
 interface Given {
+  /** Called with each line on the standard output. */
+  onOut?: (line: string) => void;
   /** Answers to questions; without any there is no terminal. */
   answers?: Answer[];
   environment?: Record<string, string>;
@@ -22,7 +24,7 @@ interface Given {
 export async function commandLine(
   url: string,
   args: readonly string[],
-  { answers, environment = {}, onErr }: Given = {},
+  { answers, environment = {}, onOut, onErr }: Given = {},
 ): Promise<Ran> {
   const ran: Ran = { exitCode: -1, out: '', err: '', asked: [] };
   const interrupted = new AbortController();
@@ -30,7 +32,10 @@ export async function commandLine(
     environment: { DATABASE_URL: url, ...environment },
     version: '1.2.3',
     terminal: {
-      out: (text) => void (ran.out += `${text}\n`),
+      out: (text) => {
+        ran.out += `${text}\n`;
+        onOut?.(text);
+      },
       err: (text) => {
         ran.err += `${text}\n`;
         onErr?.(text, () => interrupted.abort(new Error('interrupted')));
