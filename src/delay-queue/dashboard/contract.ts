@@ -416,4 +416,6 @@ export interface LiveEvents {
   overview: Overview;
   /** An operation of the viewer, or of all if it sees all, has made progress. */
   operation: OperationLine;
+  /** The overview could not be read, as when the database is gone. The stream goes on and tries again. */
+  problem: Problem;
 }
