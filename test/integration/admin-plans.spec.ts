@@ -61,7 +61,7 @@ it.each<[what: string, filter: RowFilter]>([
 
 it.each<[what: string, filter: EndedFilter, pages: number]>([
   ['a key', { key: 'key 7' }, 100],
-  ['a group', { group: 'g-0500' }, 130],
+  ['a group', { groups: ['g-0500'] }, 130],
   ['a few groups', { groupPrefix: 'g-050' }, 1_100],
   ['all there is', {}, 130],
 ])('a page of the history of %s is found without reading all', async (_what, filter, most) => {
@@ -73,7 +73,7 @@ it.each<[what: string, filter: EndedFilter, pages: number]>([
 it('the last page of a group reads no more than the first', async () => {
   const behind = { endedUs: (Date.now() - 90_000_000) * 1e3, id: 1, epoch: 0 };
   const page = { behind, limit: 100 };
-  const pages = await pagesOf((runner) => store.ended(runner, { group: 'g-0500' }, page));
+  const pages = await pagesOf((runner) => store.ended(runner, { groups: ['g-0500'] }, page));
   expect(pages).toBeLessThan(130);
 });
 
@@ -111,7 +111,7 @@ it.each<[what: string, target: { name: string; key: string } | string, pages: nu
 });
 
 it.each<[what: string, filter: RowFilter, groups: number]>([
-  ['one group', { group: 'm-0500' }, 1],
+  ['one group', { groups: ['m-0500'] }, 1],
   ['the last groups', { groupPrefix: 'm-099' }, 10],
   ['dead letters', { states: ['dead'] }, 0],
 ])('groupStats read of %s no other row', async (_what, filter, groups) => {

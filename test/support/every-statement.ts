@@ -18,7 +18,14 @@ const LIBRARY = new URL('../../src/delay-queue/', import.meta.url);
 const KEPT = ['nothing', 'ends', 'attempts'];
 const LOCK_WAITS = ['waits', 'a while', 'at once'];
 
-const ANY = { names: ['a'], key: 'k', keyPrefix: 'k', group: 'g', groupPrefix: 'g', headers: '{}' };
+const ANY = {
+  names: ['a'],
+  key: 'k',
+  keyPrefix: 'k',
+  groups: ['g', 'h'],
+  groupPrefix: 'g',
+  headers: '{}',
+};
 const TIMES = { dueFrom: '2030-01-01', dueBefore: '2030-01-02' };
 const LIVE = { ...ANY, ...TIMES, error: 'no' };
 const IDS = { ids: ['1'] };
@@ -31,7 +38,7 @@ const ENDED = {
 
 const liveFilters = ({ delay }: Tables, first: number): string[] => [
   `${matching({ ...LIVE, ...IDS, states: ['dead', 'running'], repeating: true }, first).sql} AND ${anyNameOf(delay)}`,
-  matching({ states: ['dead'], repeating: false }, first).sql,
+  matching({ states: ['dead'], repeating: false, groups: ['g'] }, first).sql,
 ];
 const endedFilters = ({ history }: Tables, first: number): string[] => [
   `${matchingEnded(ENDED as Parameters<typeof matchingEnded>[0], first).sql} AND ${anyNameOf(history)}`,

@@ -29,8 +29,8 @@ export interface DelayFilter<N extends DelayName = DelayName> {
   key?: string;
   /** Keys with this prefix. */
   keyPrefix?: string;
-  /** This group, in any name. */
-  group?: string;
+  /** This group, or any of up to 100, in any name. */
+  group?: string | readonly string[];
   /** Groups with this prefix. */
   groupPrefix?: string;
   /** Has all of these headers, with these texts; at least one. It may have others, too. */

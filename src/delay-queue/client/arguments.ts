@@ -215,6 +215,7 @@ const STATES: readonly LiveState[] = ['scheduled', 'running', 'retrying', 'dead'
 const END_STATES: readonly EndState[] = ['completed', 'cancelled', 'discarded', 'superseded'];
 const GROUP_ORDERS: readonly GroupOrder[] = ['total', ...STATES, 'overdue', 'oldestOverdueMs'];
 const NAMES_MAX = 100;
+const GROUPS_MAX = 100;
 const KEY_LENGTH_MAX = 255;
 const GROUP_LENGTH_MAX = 255;
 const ERROR_LENGTH_MAX = 1_000;
@@ -232,7 +233,7 @@ const OF_ANY: Parsers<AnyRowFilter> = {
   names: ['name', (value) => eachOf(value, 'name', NAMES_MAX, checkName)],
   key: ['key', checkKey],
   keyPrefix: ['keyPrefix', (value) => checkText(value, 'keyPrefix', KEY_LENGTH_MAX)],
-  group: ['group', checkGroup],
+  groups: ['group', (value) => eachOf(value, 'group', GROUPS_MAX, checkGroup)],
   groupPrefix: ['groupPrefix', (value) => checkText(value, 'groupPrefix', GROUP_LENGTH_MAX)],
   headers: ['headers', checkWantedHeaders],
   dueFrom: ['dueFrom', (value) => instantOf(value, 'dueFrom')],

@@ -328,10 +328,10 @@ const resultOf = (changed: Changed): CancelResult =>
     ? { verdict: 'absent' }
     : answerOf(changed.verdict as 'cancelled' | 'running', changed);
 
-const textsOf = ({ key, keyPrefix, group, groupPrefix, headers, error }: RowFilter) => ({
+const textsOf = ({ key, keyPrefix, groups, groupPrefix, headers, error }: RowFilter) => ({
   key,
   keyPrefix,
-  group,
+  group: groups?.join(' '),
   groupPrefix,
   headers,
   error,

@@ -15,7 +15,7 @@ import {
 const ANY = { mayBeEmpty: true };
 const INSTANT = new Date(0);
 const ISO = INSTANT.toISOString();
-const OF_ANY = { key: 'k', keyPrefix: 'k', group: 'g', groupPrefix: 'g', error: 'no' };
+const OF_ANY = { key: 'k', keyPrefix: 'k', groupPrefix: 'g', error: 'no' };
 const LIVE: StoryPosition = { among: 'live', behindId: 0 };
 const ENDED: StoryPosition = { among: 'ended', behind: undefined };
 
@@ -25,10 +25,17 @@ describe('a filter', () => {
   it('is taken as it is given, for what lives and for what has ended', () => {
     const texts = { ...OF_ANY, headers: { a: 'b' }, dueFrom: INSTANT, dueBefore: INSTANT };
     const parsed = { ...OF_ANY, headers: '{"a":"b"}', dueFrom: ISO, dueBefore: ISO };
-    const live = { ...texts, name: 'a.b', state: ['dead', 'running'], repeating: false };
+    const live = {
+      ...texts,
+      name: 'a.b',
+      group: 'g',
+      state: ['dead', 'running'],
+      repeating: false,
+    };
     expect({ ...filterOf(live, ANY) }).toEqual({
       ...parsed,
       names: ['a.b'],
+      groups: ['g'],
       states: ['dead', 'running'],
       repeating: false,
     });
@@ -41,7 +48,7 @@ describe('a filter', () => {
       endedBefore: ISO,
     });
     expect({ ...storyFilterOf('k') }).toEqual({ key: 'k' });
-    expect({ ...storyFilterOf({ group: 'g' }) }).toEqual({ group: 'g' });
+    expect({ ...storyFilterOf({ group: ['g', 'h'] }) }).toEqual({ groups: ['g', 'h'] });
   });
 
   it('inherits nothing, and is of all only where that may be', () => {

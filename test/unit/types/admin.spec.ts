@@ -45,7 +45,12 @@ import { fits, same } from '../../support/same-type.js';
 import '../../support/delay-payloads.js';
 
 const LIST: DelayTarget[] = [{ name: 'test.a', key: 'k' }, { id: '1' }];
-const FILTER: DelayFilter = { name: ['test.a', 'test.b'], state: 'dead', dueBefore: new Date() };
+const FILTER: DelayFilter = {
+  name: ['test.a', 'test.b'],
+  group: ['g'],
+  state: 'dead',
+  dueBefore: new Date(),
+};
 
 async function ofWorker(worker: DelayWorker) {
   fits<boolean>(worker.isRunning);
@@ -59,7 +64,7 @@ async function ofWorker(worker: DelayWorker) {
 
 async function calls(admin: DelayAdmin, signal: AbortSignal) {
   fits<ListedDelay[]>(await admin.list({}, { limit: 5, after: '7' }));
-  fits<DelayRecord[]>(await admin.list({ group: 'g', state: 'completed' }, { limit: 5 }));
+  fits<DelayRecord[]>(await admin.list({ group: ['g', 'h'], state: 'completed' }, { limit: 5 }));
   fits<number>(await admin.count(FILTER));
   fits<number>(await admin.count({ group: 'g', state: 'completed', endedFrom: new Date() }));
   fits<DelayExplanation>(await admin.explain('test.a', 'k', { manager: 'own' }));
@@ -68,7 +73,7 @@ async function calls(admin: DelayAdmin, signal: AbortSignal) {
   if (found.reason === 'notDue') fits<number>(found.inMs);
   fits<readonly DelayExplanationCause[]>(found.also);
   fits<KeyStory>(await admin.story('k'));
-  const about: StoryFilter = { group: 'g', headers: { a: 'b' } };
+  const about: StoryFilter = { group: ['g', 'h'], headers: { a: 'b' } };
   const pages: HistoryPageOptions = { limit: 5, after: 'live 7' };
   fits<KeyStory>(await admin.story(about, pages));
   const past: HistoryFilter = {

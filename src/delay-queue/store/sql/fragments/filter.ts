@@ -221,7 +221,7 @@ export interface AnyRowFilter {
   names?: readonly string[];
   key?: string;
   keyPrefix?: string;
-  group?: string;
+  groups?: readonly string[];
   groupPrefix?: string;
   /** A JSON object of texts, all of which the delay must have. */
   headers?: string;
@@ -266,7 +266,11 @@ const OF_ANY: Conditions<Omit<AnyRowFilter, 'error'>> = {
     (given) => `d.key >= ${given}::text AND pg_catalog.starts_with(d.key, ${given}::text)`,
     prefix,
   ],
-  group: (group) => [(given) => `d.group_id = ${given}::text`, group],
+  // An equality alone keeps the order of the index on (group_id, id).
+  groups: ([group = '', ...others]) =>
+    others.length === 0
+      ? [(given) => `d.group_id = ${given}::text`, group]
+      : [(given) => `d.group_id = ANY (${given}::text[])`, texts([group, ...others])],
   groupPrefix: (prefix) => [
     (given) =>
       `d.group_id >= ${given}::text AND pg_catalog.starts_with(d.group_id, ${given}::text)`,
