@@ -4,6 +4,8 @@
  *
  * - `GET api/session`, `api/overview`, `api/search`, `api/delay`, `api/story`, `api/dead`,
  *   `api/names`, `api/operations`, `api/operations/ID`; `GET api/live` is a stream of events.
+ *   `search` takes a {@link SearchFilter}, `after` and `limit` (1 to 200); `story` takes `key`,
+ *   `after` and `limit`; `delay` takes `id` and, for what has ended, `endedAt`.
  * - `POST api/preview`, `api/operations`, `api/operations/ID/stop`, with {@link CHANGE_HEADER}.
  *
  * A refused or failed request answers a {@link Problem}; what the viewer may not see answers 404.
@@ -83,13 +85,13 @@ export interface Session {
   now: Instant;
 }
 
-/** Counts per bucket: bucket `i` begins `i * stepMs` after `from`. */
+/** Wakes per bucket: bucket `i` begins `i * stepMs` after `from`. */
 export interface DueTimeline {
   from: Instant;
   stepMs: number;
   counts: number[];
-  /** A bucket with this number has at least so many. */
-  cappedAt: number;
+  /** Whether counting stopped in that bucket: it has at least so many. */
+  atLeast: boolean[];
 }
 
 export interface Overview {
@@ -119,7 +121,7 @@ export interface HealthLine {
 export interface NameLine {
   name: string;
   live: Count;
-  running: number;
+  running: Count;
   retrying: Count;
   dead: Count;
   /** Due, and neither a pause nor a limit holds them. */
@@ -146,8 +148,8 @@ export interface NodeLine {
   seenAt: Instant;
   /** It has missed three heartbeats and has not left. */
   isSilent: boolean;
-  /** Delays that it holds leases of, and the name that has most of them. */
-  running: number;
+  /** Delays that it holds leases of. */
+  running: Count;
   /** The next of its leases to end. */
   nextLeaseEndsAt: Instant | null;
 }
@@ -187,8 +189,10 @@ export interface SearchFilter {
   dueBefore?: Instant;
   endedFrom?: Instant;
   endedBefore?: Instant;
-  /** The last error contains it. */
+  /** The last error contains it, in any case. */
   error?: string;
+  /** The first line of the last error, at most 200 characters, is this; '': it has none. */
+  errorLine?: string;
   /** `header:value`. */
   header?: string;
   id?: string;
@@ -233,9 +237,15 @@ export interface DelayLine {
 export interface SearchPage {
   /** With `q`: what it was taken for. */
   meaning: 'key' | 'id' | 'name' | 'group' | 'nothing' | null;
+  /** Live ones by when a node reads them, dead letters last; then ended ones, newest first. */
   delays: DelayLine[];
   /** `after` of the next page; `null`: this was the last one. */
   next: string | null;
+  /**
+   * The page is short, although more may match: so many rows were read, and `next` reads on.
+   * `null`: it is not.
+   */
+  stoppedAfter: number | null;
   /** Only with the first page. */
   count: Count | null;
 }
@@ -314,6 +324,7 @@ export interface DeadGroup {
   /** The first line of the error, at most 200 characters; `null`: it has none. */
   error: string | null;
   count: Count;
+  /** Their due times: when a delay died is not kept. */
   newestAt: Instant;
   oldestAt: Instant;
   /** A dead letter of it. */

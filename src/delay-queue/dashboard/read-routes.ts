@@ -1,4 +1,5 @@
+import type { OperationNews } from './operation-news.js';
 import type { DashboardQueue } from './queue.js';
 import type { Route } from './route.js';
 
-export const readRoutes = (_queue: DashboardQueue): Route[] => [];
+export const readRoutes = (_queue: DashboardQueue, _news: OperationNews): Route[] => [];

@@ -1,15 +1,19 @@
 import type { Session } from './contract.js';
+import { OperationNews } from './operation-news.js';
 import { operationRoutes } from './operation-routes.js';
 import type { DashboardQueue } from './queue.js';
 import { readRoutes } from './read-routes.js';
 import type { Asked, Route } from './route.js';
 
 /** All of `api/`. */
-export const routesOf = (queue: DashboardQueue): Route[] => [
-  { method: 'GET', path: 'session', needs: 'view', answer: (asked) => sessionOf(queue, asked) },
-  ...readRoutes(queue),
-  ...operationRoutes(queue),
-];
+export function routesOf(queue: DashboardQueue): Route[] {
+  const news = new OperationNews();
+  return [
+    { method: 'GET', path: 'session', needs: 'view', answer: (asked) => sessionOf(queue, asked) },
+    ...readRoutes(queue, news),
+    ...operationRoutes(queue, news),
+  ];
+}
 
 async function sessionOf(
   { dashboard: { environment } }: DashboardQueue,
