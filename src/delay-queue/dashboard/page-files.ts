@@ -1,14 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { notFound, setHeaders } from './exchange.js';
-
-/** One file of the page, made by `npm run build`. */
-export interface PageFile {
-  type: string;
-  /** Of its content. */
-  etag: string;
-  /** Base64. */
-  gzip: string;
-}
+import type { PageFile } from './page-assets.js';
 
 /** The page, by name. Its names never change, so that two versions can stand behind one address. */
 export type PageFiles = () => Promise<Readonly<Record<string, PageFile>>>;
