@@ -127,9 +127,18 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     ],
     [
       'Dead tuples',
-      ['abort', 'delay', 'history', 'node', 'pause', 'permit', 'quota', 'rerun'].map((relname) => ({
-        relname,
-      })),
+      [
+        'abort',
+        'delay',
+        'history',
+        'node',
+        'operation',
+        'operation_change',
+        'pause',
+        'permit',
+        'quota',
+        'rerun',
+      ].map((relname) => ({ relname })),
     ],
     ['Dead letters pile up', [{ name: 'order.close', error: 'Error: no', dead: '1' }]],
     ['A payload kills its process', [{ key: 'crashed', attempts: 1, leased_by: GONE }]],

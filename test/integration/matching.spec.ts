@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type {
+  ChangedDelay,
   DelayFilter,
   DelayInfo,
   DelayRecord,
@@ -85,6 +86,16 @@ describe.each(FILTERS)('%j', (filter, matches) => {
     expect(await numbers()).toEqual(running === 0 ? [] : [3]);
     expect(await node.admin.count({})).toBe(6 - matches.length + running);
   });
+});
+
+it('finds delays by their ids', async () => {
+  await fill();
+  const all = (await node.admin.list({})).map(({ id }) => id);
+  const [first = '', , third = ''] = all;
+  const ids = async (filter: DelayFilter) => (await node.admin.list(filter)).map(({ id }) => id);
+  expect(await ids({ id: first })).toEqual([first]);
+  expect(await ids({ id: [third, first, '999999'] })).toEqual([first, third]);
+  expect(await ids({ id: all, state: 'running' })).toEqual([third]);
 });
 
 const idsOf = (all: readonly { id: string }[]): string[] => all.map(({ id }) => id).toSorted();
@@ -235,6 +246,9 @@ describe('by a filter', () => {
     ['no groups', { group: [] }, 'filter.group'],
     ['too many groups', { group: Array.from({ length: 101 }, String) }, 'filter.group'],
     ['a prefix that no group has', { groupPrefix: 'x'.repeat(256) }, 'filter.groupPrefix'],
+    ['an id that is none', { id: 'a' }, 'filter.id'],
+    ['no ids', { id: [] }, 'filter.id'],
+    ['too many ids', { id: Array.from({ length: 1_001 }, () => '1') }, 'filter.id'],
     ['no headers', { headers: {} }, 'filter.headers'],
     ['headers in a list', { headers: ['autumn'] }, 'filter.headers'],
     ['a header that is no text', { headers: { campaign: 7 } }, 'filter.headers.campaign'],
@@ -285,15 +299,22 @@ describe('of many', () => {
     await many(2_100);
     const controller = new AbortController();
     const told: number[] = [];
+    const listed: ChangedDelay[] = [];
     const ended = node.admin.cancel(KEYS, {
       signal: controller.signal,
-      onProgress: ({ cancelled }) => {
+      onProgress: ({ cancelled }, changed) => {
         told.push(cancelled);
+        listed.push(...changed);
         if (told.length === 2) controller.abort();
       },
     });
     await expect(ended).rejects.toThrow('aborted');
     expect(told).toEqual([1_000, 2_000]);
+    const { id, ...first } = listed[0]!;
+    expect(first).toEqual({ name: 'order.close', key: 'k0', verdict: 'cancelled' });
+    expect(new Set(listed.map((one) => one.id)).size).toBe(2_000);
+    const { history } = await node.admin.history({ key: 'k0' });
+    expect(history).toMatchObject([{ id }]);
     expect(await node.admin.count(KEYS)).toBe(100);
   });
 

@@ -50,7 +50,18 @@ async function tablesIn(source: DataSource, schema: string): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-const TABLES = ['abort', 'delay', 'history', 'node', 'pause', 'permit', 'quota', 'rerun'];
+const TABLES = [
+  'abort',
+  'delay',
+  'history',
+  'node',
+  'operation',
+  'operation_change',
+  'pause',
+  'permit',
+  'quota',
+  'rerun',
+];
 
 describe('nodes that start on one database at the same moment', () => {
   it('run the migrations together on an empty one', async () => {

@@ -40,6 +40,7 @@ const OTHERS: Record<string, unknown[][]> = {
     ['true', 'unread'],
   ],
   idsSql: [['true']],
+  countByStateSql: [['true']],
   countSql: [['true']],
   endedSql: [['true']],
   countEndedSql: [['true']],
@@ -106,6 +107,7 @@ function parametersOf(sql: string): unknown[] {
 const VALUES: Record<string, string> = {
   // Of the fence it is how long the session may do nothing, in milliseconds.
   text: '60000',
+  jsonb: '{}',
   bool: 'true',
   int: '1',
   bigint: '1',

@@ -83,8 +83,8 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/sql/testing.sql.ts',
-        '[delay, history, pause, quota, permit, rerun, abort]',
-        '[delay, history, pause, quota, permit, abort]',
+        'table !== tables.node)',
+        'table !== tables.node && table !== tables.rerun)',
       ),
     ],
     tests: ['integration/testing/time-travel'],

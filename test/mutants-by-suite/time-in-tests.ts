@@ -59,11 +59,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
   'clears-delays-alone': {
     about: 'keeps history, pauses and limits when a test begins anew',
     patches: [
-      patch(
-        'store/sql/testing.sql.ts',
-        '[delay, history, pause, quota, permit, rerun, abort]\n',
-        '[delay, history, pause, quota, permit, rerun, abort].slice(0, 1)\n',
-      ),
+      patch('store/sql/testing.sql.ts', 'table !== tables.node)', 'table === tables.delay)'),
     ],
     tests: TESTED,
   },

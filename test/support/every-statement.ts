@@ -63,6 +63,7 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   completeOneSql: [KEPT],
   completeSql: [KEPT],
   countEndedSql: (tables) => [endedFilters(tables, 1)],
+  countByStateSql: (tables) => [liveFilters(tables, 2)],
   countSql: (tables) => [liveFilters(tables, 1)],
   declareSql: [KEPT],
   discardDeadSql: [KEPT, LOCK_WAITS, TARGETS, BY],

@@ -45,12 +45,14 @@ export interface DelayFilter<N extends DelayName = DelayName> {
   state?: LiveState | readonly LiveState[];
   /** `true`: it recurs. `false`: it does not. */
   repeating?: boolean;
+  /** This id, or any of up to 1,000. */
+  id?: string | readonly string[];
 }
 
 /** Selects the live and ended delays of a story: those that match every given field. */
 export type StoryFilter<N extends DelayName = DelayName> = Omit<
   DelayFilter<N>,
-  'state' | 'repeating'
+  'state' | 'repeating' | 'id'
 >;
 
 /** Selects entries of history. */
@@ -131,8 +133,19 @@ export interface AbortMatchingOptions extends MatchingOptions<keyof Omit<AbortCo
 export interface MatchingOptions<Verdict extends string> extends ChangeOptions {
   /** Ends the call between two pages of 1,000. Written pages stay, unless `manager` rolls back. */
   signal?: AbortSignal;
-  /** Called and awaited after each page. What it throws ends the call. */
-  onProgress?: (counts: Counts<Verdict>) => void;
+  /**
+   * Called and awaited after each page, with the delays that the page has changed. What it throws
+   * ends the call.
+   */
+  onProgress?: (counts: Counts<Verdict>, changed: ChangedDelay<Verdict>[]) => void;
+}
+
+/** A delay that a call by filter has changed. */
+export interface ChangedDelay<Verdict extends string = string> {
+  id: string;
+  name: string;
+  key: string | null;
+  verdict: Exclude<Verdict, 'running' | 'absent'>;
 }
 
 /** Scope, reason and duration of a pause. Default: the whole name, no reason, until resumed. */

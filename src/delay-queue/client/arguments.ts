@@ -216,6 +216,7 @@ const END_STATES: readonly EndState[] = ['completed', 'cancelled', 'discarded', 
 const GROUP_ORDERS: readonly GroupOrder[] = ['total', ...STATES, 'overdue', 'oldestOverdueMs'];
 const NAMES_MAX = 100;
 const GROUPS_MAX = 100;
+const IDS_MAX = 1_000;
 const KEY_LENGTH_MAX = 255;
 const GROUP_LENGTH_MAX = 255;
 const ERROR_LENGTH_MAX = 1_000;
@@ -241,10 +242,11 @@ const OF_ANY: Parsers<AnyRowFilter> = {
   error: ['error', (value) => checkText(value, 'error', ERROR_LENGTH_MAX)],
 };
 
-const OF_LIVE: Parsers<Omit<RowFilter, 'ids'>> = {
+const OF_LIVE: Parsers<RowFilter> = {
   ...OF_ANY,
   states: ['state', (value) => eachOf(value, 'state', STATES.length, checkState)],
   repeating: ['repeating', (value) => checkFlag(value, 'repeating')],
+  ids: ['id', (value) => eachOf(value, 'id', IDS_MAX, (one) => String(checkId(one)))],
 };
 
 const OF_ENDED: Parsers<EndedFilter> = {

@@ -9,6 +9,7 @@ import type {
 } from '../api/delay.js';
 import type { DelayExplanation } from '../api/explanation.js';
 import type {
+  ChangedDelay,
   Counts,
   DelayStats,
   GroupStats,
@@ -228,12 +229,16 @@ export class Matching {
       };
       for (let behindId = 0; ;) {
         signal?.throwIfAborted();
-        const { ids, isLast, verdicts } = await this.#page(pages, behindId);
+        const { ids, isLast, verdicts, changed } = await this.#page(pages, behindId);
         for (const verdict of verdicts) {
           counts.matched += 1;
           counts[verdict] = (counts[verdict] ?? 0) + 1;
         }
-        await adopted<unknown>(onProgress?.({ ...counts } as Counts<Verdict>));
+        const told = [
+          { ...counts } as Counts<Verdict>,
+          changed as ChangedDelay<Verdict>[],
+        ] as const;
+        await adopted<unknown>(onProgress?.(...told));
         if (isLast) return counts;
         behindId = ids.at(-1) as number;
       }
@@ -241,40 +246,51 @@ export class Matching {
     return await translatable(changing, () => ({ ...textsOf(filter), by: options.by }));
   }
 
-  /** @returns the ids of the page, and the verdict of each delay that matched */
+  /** @returns the ids of the page, the verdict of each delay that matched, and what it changed */
   async #page(
     pages: Pages,
     behindId: number,
-  ): Promise<{ ids: readonly number[]; isLast: boolean; verdicts: string[] }> {
+  ): Promise<{
+    ids: readonly number[];
+    isLast: boolean;
+    verdicts: string[];
+    changed: ChangedDelay[];
+  }> {
     const { filter, abortWithinMs, options } = pages;
     const found = (runner: Runner, limit: number): Promise<number[]> =>
       this.#selection.ids(runner, filter, { behindId, limit });
     const { ids, isLast, changed } = await this.#write(pages, PAGE, found);
-    const all = [...changed.values()];
-    const matched = all.filter(({ verdict }) => verdict !== 'absent');
-    if (abortWithinMs === undefined)
-      return { ids, isLast, verdicts: matched.map(({ verdict }) => verdict) };
-    const first = matched.filter(({ verdict }) => verdict !== 'running');
+    const matched = [...changed.values()].filter(({ verdict }) => verdict !== 'absent');
+    const done = matched.filter(({ verdict }) => verdict !== 'running');
+    const verdicts = done.map(({ verdict }) => verdict);
+    const first = done.map((one) => changedOf(one));
     const running = matched.filter(({ verdict }) => verdict === 'running').map(({ id }) => id);
+    if (abortWithinMs === undefined) {
+      return {
+        ids,
+        isLast,
+        verdicts: [...verdicts, ...running.map(() => 'running')],
+        changed: first,
+      };
+    }
     // When its attempt has ended, the delay has another state.
     const { states: _, ...whatever } = filter;
+    const aborted: ChangedDelay[] = [];
     const ended = await this.cancels.ending(
       running,
       running.map(runningResult),
       { transaction: options, abortWithinMs },
       async (some) => {
         const looked = await this.#write({ ...pages, filter: whatever }, 1, async () => some);
-        return some.map((_id, index) => resultOf(looked.changed.get(index) as Changed));
+        return some.map((_id, index) => {
+          const one = looked.changed.get(index) as Changed;
+          if (one.verdict === 'cancelled') aborted.push(changedOf(one, 'aborted'));
+          return resultOf(one);
+        });
       },
     );
-    return {
-      ids,
-      isLast,
-      verdicts: [
-        ...first.map(({ verdict }) => verdict),
-        ...ended.map(({ verdict }) => (verdict === 'cancelled' ? 'aborted' : verdict)),
-      ],
-    };
+    const last = ended.map(({ verdict }) => (verdict === 'cancelled' ? 'aborted' : verdict));
+    return { ids, isLast, verdicts: [...verdicts, ...last], changed: [...first, ...aborted] };
   }
 
   /**
@@ -316,6 +332,13 @@ interface Pages {
   options: ChangeOptions;
   abortWithinMs: number | undefined;
 }
+
+const changedOf = ({ id, name, key, verdict }: Changed, as: string = verdict): ChangedDelay => ({
+  id: String(id),
+  name: name as string,
+  key,
+  verdict: as,
+});
 
 const runningResult = (id: number): CancelResult => ({
   verdict: 'running',

@@ -29,6 +29,7 @@ export class DashboardDatabase {
   #opening: Promise<void> | undefined;
   #unwatch: (() => void) | undefined;
   #isClosed = false;
+  readonly #holders = new Set<Promise<unknown>>();
 
   constructor(
     application: DataSource,
@@ -69,7 +70,14 @@ export class DashboardDatabase {
     });
   }
 
+  /** It is closed after this work, which never rejects. */
+  hold(work: Promise<unknown>): void {
+    this.#holders.add(work);
+    void work.then(() => this.#holders.delete(work));
+  }
+
   async close(): Promise<void> {
+    await Promise.all(this.#holders);
     this.#isClosed = true;
     await this.#opening?.catch(() => {});
     this.#unwatch?.();

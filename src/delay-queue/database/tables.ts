@@ -24,6 +24,10 @@ export interface Tables {
   rerun: string;
   /** Claims whose attempts must abort. */
   abort: string;
+  /** What viewers of the dashboard have changed. */
+  operation: string;
+  /** The delays of each operation. */
+  operationChange: string;
   /** The state of the test clock; it exists only where there are tests. */
   testingClock: string;
 }
@@ -48,9 +52,25 @@ export function tablesOf(of: string | Installation): Tables {
     permit: `${quoted}.permit`,
     rerun: `${quoted}.rerun`,
     abort: `${quoted}.abort`,
+    operation: `${quoted}.operation`,
+    operationChange: `${quoted}.operation_change`,
     testingClock: `${quoted}.testing_clock`,
   };
 }
+
+/** Those that the migrations create. */
+export const allOf = (tables: Tables): string[] => [
+  tables.delay,
+  tables.history,
+  tables.node,
+  tables.pause,
+  tables.quota,
+  tables.permit,
+  tables.rerun,
+  tables.abort,
+  tables.operation,
+  tables.operationChange,
+];
 
 /** Its tables, its functions and itself, as messages of the server name them. */
 export const namesOf = (schema: string): ReadonlySet<string> =>
@@ -64,6 +84,8 @@ export const namesOf = (schema: string): ReadonlySet<string> =>
     'permit',
     'rerun',
     'abort',
+    'operation',
+    'operation_change',
     'delay_id_seq',
     'schedule_one',
     'cancel_one',

@@ -1,5 +1,5 @@
 import { given, type Runner } from '../database/runner.js';
-import { type Tables, tablesOf } from '../database/tables.js';
+import { allOf, type Tables, tablesOf } from '../database/tables.js';
 import { type Answer, reader } from './rows/columns.js';
 import { texts } from './rows/delay-rows.js';
 import {
@@ -73,10 +73,12 @@ export class DoctorStore {
   }
 
   rights(): Promise<Right[]> {
-    const { delay, history, node, pause, quota, permit, rerun, abort } = this.tables;
-    const all = [delay, history, node, pause, quota, permit, rerun, abort];
     const functions = functionsOf(this.tables);
-    return this.runner.query(rightsSql(), [this.schema, texts(all), texts(functions)]);
+    return this.runner.query(rightsSql(), [
+      this.schema,
+      texts(allOf(this.tables)),
+      texts(functions),
+    ]);
   }
 
   catalogue(): Promise<Catalogued[]> {

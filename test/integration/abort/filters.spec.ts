@@ -41,12 +41,17 @@ describe.each(FILTERS)('%j', (filter) => {
     two.does(giveUp);
     await runs(kind, ['a', 'b'], ['c']);
     const told: object[] = [];
+    const verdicts: Record<string, string> = {};
     const counts = await two.asks.admin.cancel(filter, {
       ...ABORT,
-      onProgress: (some) => told.push(some),
+      onProgress: (some, changed) => {
+        told.push(some);
+        for (const { key, verdict } of changed) verdicts[`${key}`] = verdict;
+      },
     });
     expect(counts).toEqual({ matched: 3, cancelled: 1, aborted: 2, running: 0, absent: 0 });
     expect(told).toEqual([counts]);
+    expect(verdicts).toEqual({ a: 'aborted', b: 'aborted', c: 'cancelled' });
     expect(await left()).toEqual([]);
     expect(await two.effects()).toEqual([]);
     const { history } = await two.asks.admin.history({ group: GROUP, state: 'cancelled' });

@@ -2,6 +2,7 @@ import { expect, it } from '@jest/globals';
 import type {
   AbortCounts,
   AbortMatchingOptions,
+  ChangedDelay,
   CancelResult,
   ChangeOptions,
   Counts,
@@ -191,7 +192,8 @@ function options() {
   same<Exclude<keyof HistoryFilter, keyof StoryFilter>, 'state' | 'endedFrom' | 'endedBefore'>(
     true,
   );
-  same<Exclude<keyof DelayFilter, keyof StoryFilter>, 'state' | 'repeating'>(true);
+  same<Exclude<keyof DelayFilter, keyof StoryFilter>, 'state' | 'repeating' | 'id'>(true);
+  same<DelayFilter['id'], string | readonly string[] | undefined>(true);
   same<EndStateFilter['state'], EndState | readonly EndState[]>(true);
   same<HistoryPageOptions['after'], string | undefined>(true);
   type Counted = 'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue' | 'oldestOverdueMs';
@@ -201,7 +203,12 @@ function options() {
   same<PageOptions['after'], string | undefined>(true);
   same<GroupStatsOptions['limit'], number | undefined>(true);
   same<MatchingOptions<'due'>['signal'], AbortSignal | undefined>(true);
-  same<Parameters<NonNullable<MatchingOptions<'due'>['onProgress']>>, [Counts<'due'>]>(true);
+  type Moved = MatchingOptions<'due' | 'running'>;
+  same<
+    Parameters<NonNullable<Moved['onProgress']>>,
+    [counts: Counts<'due' | 'running'>, changed: ChangedDelay<'due' | 'running'>[]]
+  >(true);
+  same<ChangedDelay<'due' | 'running'>['verdict'], 'due'>(true);
   same<PauseOptions['for'], Duration | undefined>(true);
   same<Exclude<keyof ResumeOptions, keyof InTransaction>, 'group' | 'by'>(true);
   same<Exclude<keyof ChangeOptions, keyof InTransaction>, 'by'>(true);

@@ -1,4 +1,11 @@
-import { epochMs, plusMs, presentEpochUs, type Tables, wakeOf } from '../../database/tables.js';
+import {
+  allOf,
+  epochMs,
+  plusMs,
+  presentEpochUs,
+  type Tables,
+  wakeOf,
+} from '../../database/tables.js';
 import { clock } from './fragments/clock.js';
 import { isPaused, unpausedNames } from './nodes.sql.js';
 
@@ -29,20 +36,12 @@ VALUES (false, ${aheadTo(plusMs('pg_catalog.to_timestamp(0)', '$1::float8'))})
 ON CONFLICT (is_there) DO UPDATE SET is_set = false, stands_at = NULL, ahead_ms = excluded.ahead_ms`;
 
 /** Empties the tables, except for `node`, and makes the clock the database's again. */
-export const wipeSql = ({
-  delay,
-  history,
-  pause,
-  quota,
-  permit,
-  rerun,
-  abort,
-  testingClock,
-}: Tables): string => `
-WITH ${[delay, history, pause, quota, permit, rerun, abort]
+export const wipeSql = (tables: Tables): string => `
+WITH ${allOf(tables)
+  .filter((table) => table !== tables.node)
   .map((table, index) => `gone_${index} AS (DELETE FROM ${table})`)
   .join(', ')}
-DELETE FROM ${testingClock}`;
+DELETE FROM ${tables.testingClock}`;
 
 const COLUMNS = `d.id::text AS id, d.epoch::text AS epoch, d.name, d.key, d.group_id, d.payload::text AS payload,
        ${presentEpochUs(wakeOf('d'))}::text AS wake_us, (d.leased_by IS NOT NULL)::text AS stalled,

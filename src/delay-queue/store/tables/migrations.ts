@@ -4,7 +4,7 @@ import type { Duration } from '../../api/delay.js';
 import { atStart } from '../../config/known-options.js';
 import { parseDurationBetween } from '../../config/durations.js';
 import { checkSchema } from '../../config/resolve-options.js';
-import { type Tables, tablesOf } from '../../database/tables.js';
+import { allOf, type Tables, tablesOf } from '../../database/tables.js';
 import { createFunctions, dropTestClock, functionsOf } from './functions.js';
 import { LOCK_WITHIN_MS, refuseStrangers, takeAdvisoryLock } from './preflight.js';
 
@@ -176,18 +176,7 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
         await runner.query(`DROP FUNCTION ${functionsOf(tables).join(', ')}`);
         const tested = tablesOf({ schema, clock: 'test' });
         for (const statement of dropTestClock(tested)) await runner.query(statement);
-        await runner.query(
-          `DROP TABLE ${[
-            tables.delay,
-            tables.history,
-            tables.node,
-            tables.pause,
-            tables.quota,
-            tables.permit,
-            tables.rerun,
-            tables.abort,
-          ].join(', ')}`,
-        );
+        await runner.query(`DROP TABLE ${allOf(tables).join(', ')}`);
         await runner.query(`DROP SCHEMA ${tables.schema}`);
       });
     }
@@ -247,6 +236,8 @@ function createStatements({
   permit,
   rerun,
   abort,
+  operation,
+  operationChange,
 }: Tables): string[] {
   return [
     // Fillfactor: half of each page stays free, so that a claim, which changes no indexed column,
@@ -384,6 +375,38 @@ function createStatements({
        asked_at timestamptz NOT NULL,
        PRIMARY KEY (id, epoch)
      )`,
+    // What the dashboard's viewers have changed. The id is the microsecond of its start: it sorts by
+    // time, and needs no sequence, which a copy of the rows lacks. ended_as: NULL until it has ended;
+    // until then its process sets seen_at. asked: the order, without a payload.
+    `CREATE TABLE IF NOT EXISTS ${operation} (
+       id         bigint PRIMARY KEY,
+       started_at timestamptz NOT NULL,
+       seen_at    timestamptz NOT NULL,
+       ended_at   timestamptz,
+       expected   bigint,
+       expected_is text,
+       stop_asked boolean NOT NULL DEFAULT false,
+       action     text COLLATE "C" NOT NULL,
+       who        text COLLATE "C" NOT NULL,
+       node       text NOT NULL,
+       why        text,
+       asked      jsonb NOT NULL,
+       ended_as   text,
+       counts     jsonb NOT NULL,
+       error      text
+     ) WITH (fillfactor = 50)`,
+    // The first delays that it has changed, in that order.
+    `CREATE TABLE IF NOT EXISTS ${operationChange} (
+       operation_id bigint NOT NULL,
+       delay_id bigint NOT NULL,
+       ord      integer NOT NULL,
+       name     text COLLATE "C" NOT NULL,
+       key      text COLLATE "C",
+       verdict  text NOT NULL,
+       PRIMARY KEY (operation_id, ord)
+     )`,
+    `CREATE INDEX IF NOT EXISTS operation_change_key ON ${operationChange} (key, operation_id)
+       WHERE key IS NOT NULL`,
   ];
 }
 

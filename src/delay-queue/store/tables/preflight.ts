@@ -7,7 +7,7 @@ import {
   toMigrate,
 } from '../../database/driver-errors.js';
 import type { Runner } from '../../database/runner.js';
-import { tablesOf } from '../../database/tables.js';
+import { allOf, tablesOf } from '../../database/tables.js';
 import { type Growth, pauseMs, rest } from '../../tasks/recurring-task.js';
 import type { AsText } from '../rows/answers.js';
 import { texts } from '../rows/delay-rows.js';
@@ -230,7 +230,6 @@ export async function preflight(
   schema: string,
   tablesIn?: string,
 ): Promise<Findings> {
-  const { delay, history, node, pause, quota, permit, rerun, abort } = tablesOf(schema);
   const [found] = await runner.query<{
     version: string;
     isolation: string;
@@ -264,7 +263,7 @@ export async function preflight(
                AND setting::bigint BETWEEN 1 AND $3::int) AS limits,
             (${UNPINNED}) AS unpinned`,
     [
-      texts([delay, history, node, pause, quota, permit, rerun, abort]),
+      texts(allOf(tablesOf(schema))),
       texts(LIMITS),
       LIMIT_MS_MIN,
       texts(functionsOf(tablesOf(schema))),

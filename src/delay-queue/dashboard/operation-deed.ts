@@ -1,0 +1,93 @@
+import type { When } from '../api/delay.js';
+import type { ChangedDelay, DelayFilter } from '../api/selection.js';
+import type { Counts } from './operation-log.js';
+import type { Deed, Order, Selected } from './operation-order.js';
+import type { DashboardQueue } from './queue.js';
+
+/** How a deed is done. */
+export interface Doing {
+  who: string;
+  /** Ends it between two pages. */
+  signal: AbortSignal;
+  /** Called after each page, with all counts so far and what that page has changed. */
+  onPage: (counts: Counts, changed: readonly ChangedDelay[]) => Promise<void>;
+}
+
+type Services = Pick<DashboardQueue, 'admin' | 'delays'>;
+
+/**
+ * Does what an order asks for, with the services of the application.
+ * @throws the signal's reason, between two pages; what the services throw
+ */
+export async function carryOut(services: Services, order: Order, doing: Doing): Promise<void> {
+  const { deed } = order;
+  doing.signal.throwIfAborted();
+  if ('which' in deed) return changeSelected(services, deed, doing);
+  const { admin, delays } = services;
+  const { who: by, onPage } = doing;
+  const { name, group } = deed;
+  switch (deed.action) {
+    case 'pause': {
+      const options = { group, for: deed.for, by, reason: order.why ?? undefined };
+      await admin.pause(name, options);
+      return onPage({ paused: 1 }, []);
+    }
+    case 'resume': {
+      const ended = await admin.resume(name, { by, ...(group !== undefined && { group }) });
+      return onPage({ [ended === null ? 'absent' : 'resumed']: 1 }, []);
+    }
+    case 'create': {
+      const { key, payload, when } = deed;
+      // A delay that waits is never replaced by accident.
+      const options = { ...when, group, key, onConflict: key === undefined ? undefined : 'error' };
+      const { verdict, id } = await delays.schedule(name, payload as never, options as When);
+      const created = { id, name, key: key ?? null, verdict };
+      return onPage({ [verdict]: 1 }, verdict === 'scheduled' ? [created] : []);
+    }
+  }
+}
+
+type OnSelected = Extract<Deed, { which: Selected }>;
+
+async function changeSelected({ admin }: Services, deed: OnSelected, doing: Doing): Promise<void> {
+  const { filter, listed } = deed.which;
+  if (filter === null) return doing.onPage(listed === null ? {} : { absent: listed }, []);
+  const { who: by, signal, onPage } = doing;
+  await change(admin, deed, filter, {
+    by,
+    signal,
+    onProgress: (counts, changed) => onPage(verdictsOf(counts, listed), changed),
+  });
+}
+
+function change(
+  admin: DashboardQueue['admin'],
+  deed: OnSelected,
+  filter: DelayFilter,
+  options: {
+    by: string;
+    signal: AbortSignal;
+    onProgress: (counts: Counts, changed: readonly ChangedDelay[]) => Promise<void>;
+  },
+): Promise<unknown> {
+  switch (deed.action) {
+    case 'runNow':
+      return admin.runNow(filter, options);
+    case 'cancel':
+      return admin.cancel(filter, options);
+    case 'abort':
+      return admin.cancel(filter, { ...options, running: 'abort' });
+    case 'retry':
+      return admin.retryDead(filter, options);
+    case 'discard':
+      return admin.discardDead(filter, options);
+    default:
+      return admin.reschedule(filter, deed.to, options);
+  }
+}
+
+/** Of listed delays, those that do not match are absent. */
+function verdictsOf({ matched = 0, ...counts }: Counts, listed: number | null): Counts {
+  if (listed === null) return counts;
+  return { ...counts, absent: listed - matched + (counts['absent'] ?? 0) };
+}

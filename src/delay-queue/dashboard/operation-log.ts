@@ -1,0 +1,150 @@
+import type { ChangedDelay } from '../api/selection.js';
+import { tablesOf } from '../database/tables.js';
+import { type Answer, reader, type RowOf } from '../store/rows/columns.js';
+import { NO_KEY, numbers, texts } from '../store/rows/delay-rows.js';
+import {
+  advanceOperationSql,
+  CHANGE,
+  endOperationSql,
+  keepOperationsSql,
+  openOperationSql,
+  operationChangesSql,
+  operationOf,
+  type OperationRow,
+  operationsOfKeySql,
+  operationsSql,
+  stopOperationSql,
+} from '../store/sql/operations.sql.js';
+import type { Count, OperationAction, OperationLine } from './contract.js';
+import type { DashboardDatabase } from './dashboard-database.js';
+import { notFound } from './exchange.js';
+
+/** An operation before it is written down. */
+export interface NewOperation {
+  action: OperationAction;
+  who: string;
+  why: string | null;
+  /** Without a payload. */
+  asked: object;
+}
+
+export type Counts = Record<string, number>;
+
+/** `behind` this one; the newest has the greatest. */
+const NEWEST = String(Number.MAX_SAFE_INTEGER);
+
+/** The operations of all processes, as the database has them. */
+export class OperationLog {
+  readonly #sql;
+  readonly #row: (answer: Answer) => OperationRow;
+
+  constructor(private readonly database: DashboardDatabase) {
+    const tables = tablesOf(database.options.installation);
+    this.#sql = {
+      open: openOperationSql(tables),
+      advance: advanceOperationSql(tables),
+      end: endOperationSql(tables),
+      keep: keepOperationsSql(tables),
+      stop: stopOperationSql(tables),
+      page: operationsSql(tables),
+      ofKey: operationsOfKeySql(tables),
+      changes: operationChangesSql(tables),
+    };
+    this.#row = reader(operationOf(tables));
+  }
+
+  open({ action, who, why, asked }: NewOperation): Promise<OperationLine> {
+    const { nodeName } = this.database.options;
+    return this.#write(this.#sql.open, [action, who, nodeName, why, JSON.stringify(asked), '{}']);
+  }
+
+  /** @param listed how many changes it has already */
+  advance(
+    id: string,
+    counts: Counts,
+    expected: Count | null,
+    listed: number,
+    changed: readonly ChangedDelay[],
+  ): Promise<OperationLine> {
+    return this.#write(this.#sql.advance, [
+      id,
+      JSON.stringify(counts),
+      expected?.count ?? null,
+      expected?.is ?? null,
+      listed,
+      numbers(changed.map((one) => Number(one.id))),
+      texts(changed.map(({ name }) => name)),
+      texts(changed.map(({ key }) => key ?? NO_KEY)),
+      texts(changed.map(({ verdict }) => verdict)),
+    ]);
+  }
+
+  end(
+    id: string,
+    as: 'done' | 'stopped' | 'failed',
+    counts: Counts,
+    error: string | null,
+  ): Promise<OperationLine> {
+    return this.#write(this.#sql.end, [id, as, JSON.stringify(counts), error]);
+  }
+
+  /** Says that they go on. @returns those that are to stop */
+  async keep(ids: readonly string[]): Promise<string[]> {
+    const rows = await this.database.write<{ id: string }>(this.#sql.keep, [texts(ids)]);
+    return rows.map(({ id }) => id);
+  }
+
+  /** @throws Refusal */
+  stop(id: string): Promise<OperationLine> {
+    return this.#write(this.#sql.stop, [id]);
+  }
+
+  /** Newest first. @param who only theirs; null: all */
+  page(who: string | null, limit: number, behind = NEWEST): Promise<OperationLine[]> {
+    return this.#read(this.#sql.page, [who, behind, limit]);
+  }
+
+  /** Those that have changed a delay of the key, newest first. */
+  ofKey(who: string | null, key: string, limit: number): Promise<OperationLine[]> {
+    return this.#read(this.#sql.ofKey, [who, key, limit]);
+  }
+
+  async find(who: string | null, id: string): Promise<OperationLine> {
+    const [line] = await this.page(who, 1, String(Number(id) + 1));
+    if (line?.id !== id) throw notFound();
+    return line;
+  }
+
+  async changes(id: string, behind: number, limit: number): Promise<RowOf<typeof CHANGE>[]> {
+    const rows = await this.database.look((look) =>
+      look.query<Answer>(this.#sql.changes, [id, behind, limit]),
+    );
+    return rows.map(reader(CHANGE));
+  }
+
+  async #read(sql: string, parameters: unknown[]): Promise<OperationLine[]> {
+    const rows = await this.database.look((look) => look.query<Answer>(sql, parameters));
+    return rows.map((row) => lineOf(this.#row(row)));
+  }
+
+  async #write(sql: string, parameters: unknown[]): Promise<OperationLine> {
+    const [row] = await this.database.write<Answer>(sql, parameters);
+    if (row === undefined) throw notFound();
+    return lineOf(this.#row(row));
+  }
+}
+
+const lineOf = ({ asked, counts, expected, expectedIs, ...row }: OperationRow): OperationLine => ({
+  id: row.id,
+  action: row.action as OperationAction,
+  who: row.who,
+  why: row.why,
+  order: JSON.parse(asked) as Record<string, unknown>,
+  startedAt: new Date(row.startedMs).toISOString(),
+  endedAt: row.endedMs === null ? null : new Date(row.endedMs).toISOString(),
+  state: row.state,
+  counts: JSON.parse(counts) as Counts,
+  expected: expected === null || expectedIs === null ? null : { count: expected, is: expectedIs },
+  error: row.error,
+  node: row.node,
+});

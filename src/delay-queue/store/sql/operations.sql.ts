@@ -1,0 +1,169 @@
+import { epochMs, plusMs, presentEpochUs, type Tables } from '../../database/tables.js';
+import { asInstant, asMs, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
+import { keyOrNull } from '../rows/delay-rows.js';
+import { clock, nodesNow } from './fragments/clock.js';
+import { stateAt } from './fragments/filter.js';
+
+/*
+ * What viewers of the dashboard have changed: an operation, and the first of the delays that it has
+ * changed. The process that carries it out sets `seen_at` as nodes do.
+ */
+
+/** A process that has not set `seen_at` for so long has ended. It sets it every ten seconds. */
+const SILENT_MS = 60_000;
+
+const KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
+
+/** Each new operation removes at most so many old ones, and their changes. */
+const PRUNED_MAX = 10;
+
+type OperationState = 'running' | 'stopping' | 'done' | 'stopped' | 'failed' | 'interrupted';
+
+/** Operation `o`; needs the CTE `clock`. Instants in milliseconds since 1970. */
+export const operationOf = (tables: Tables) => ({
+  id: asText('o.id::text'),
+  action: asText('o.action'),
+  who: asText('o.who'),
+  why: asText<string | null>('o.why'),
+  /** JSON. */
+  asked: asText('o.asked::text'),
+  startedMs: asInstant('o.started_at'),
+  endedMs: asMs<number | null>(epochMs('o.ended_at')),
+  state: asText<OperationState>(
+    `CASE WHEN o.ended_as IS NOT NULL THEN o.ended_as
+            WHEN o.seen_at < ${plusMs(nodesNow(tables), `-${SILENT_MS}::float8`)} THEN 'interrupted'
+            WHEN o.stop_asked THEN 'stopping'
+            ELSE 'running' END`,
+  ),
+  /** JSON. */
+  counts: asText('o.counts::text'),
+  expected: asNumber<number | null>('o.expected'),
+  expectedIs: asText<'exact' | 'atLeast' | null>('o.expected_is'),
+  error: asText<string | null>('o.error'),
+  node: asText('o.node'),
+});
+
+export type OperationRow = RowOf<ReturnType<typeof operationOf>>;
+
+/**
+ * Writes a new one, and removes old ones. Parameters: action, who, node, why, asked, counts.
+ * Its id is later than each other: a clock may stand still, or go back.
+ */
+export const openOperationSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+old AS (
+  DELETE FROM ${tables.operation} WHERE id = ANY (ARRAY(
+    SELECT p.id FROM ${tables.operation} p, clock
+    WHERE p.started_at < ${plusMs('clock.now', `-${KEPT_MS}::float8`)}
+    ORDER BY p.id
+    LIMIT ${PRUNED_MAX}
+    FOR UPDATE OF p SKIP LOCKED))
+  RETURNING id
+),
+gone AS (DELETE FROM ${tables.operationChange} WHERE operation_id = ANY (ARRAY(SELECT id FROM old))),
+o AS (
+  INSERT INTO ${tables.operation} (id, started_at, seen_at, action, who, node, why, asked, counts)
+  SELECT GREATEST(${presentEpochUs('clock.now')}, (SELECT pg_catalog.max(id) + 1 FROM ${tables.operation})),
+         clock.now, ${nodesNow(tables)}, $1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::jsonb
+  FROM clock
+  RETURNING *
+)
+SELECT ${selected(operationOf(tables))} FROM o, clock`;
+
+/**
+ * Adds the delays that a page has changed; the same ones again change nothing. Parameters: id,
+ * counts, expected, expected_is, how many are listed already, and the arrays of their ids, names,
+ * keys and verdicts.
+ */
+export const advanceOperationSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+added AS (
+  INSERT INTO ${tables.operationChange} (operation_id, ord, delay_id, name, key, verdict)
+  SELECT $1::bigint, $5::int + c.ord, c.id, c.name, ${keyOrNull('c.key')}, c.verdict
+  FROM ROWS FROM (pg_catalog.unnest($6::bigint[]), pg_catalog.unnest($7::text[]), pg_catalog.unnest($8::text[]),
+    pg_catalog.unnest($9::text[])) WITH ORDINALITY AS c(id, name, key, verdict, ord)
+  ON CONFLICT DO NOTHING
+),
+o AS (
+  UPDATE ${tables.operation}
+  SET counts = $2::jsonb, expected = $3::bigint, expected_is = $4::text, seen_at = ${nodesNow(tables)}
+  FROM clock
+  WHERE id = $1::bigint AND ended_as IS NULL
+  RETURNING *
+)
+SELECT ${selected(operationOf(tables))} FROM o, clock`;
+
+/** Parameters: id, how it ended, counts, error. */
+export const endOperationSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+o AS (
+  UPDATE ${tables.operation}
+  SET ended_at = COALESCE(ended_at, clock.now), ended_as = $2::text, counts = $3::jsonb, error = $4::text
+  FROM clock
+  WHERE id = $1::bigint
+  RETURNING *
+)
+SELECT ${selected(operationOf(tables))} FROM o, clock`;
+
+/** Says that they go on. Parameter: ids. Answers those that are to stop. */
+export const keepOperationsSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+o AS (
+  UPDATE ${tables.operation} SET seen_at = ${nodesNow(tables)} FROM clock
+  WHERE id = ANY ($1::bigint[]) AND ended_as IS NULL
+  RETURNING id, stop_asked
+)
+SELECT id::text AS id FROM o WHERE stop_asked`;
+
+/** Asks it to stop, unless it has ended. Parameter: id. */
+export const stopOperationSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+o AS (
+  UPDATE ${tables.operation} SET stop_asked = stop_asked OR ended_as IS NULL WHERE id = $1::bigint RETURNING *
+)
+SELECT ${selected(operationOf(tables))} FROM o, clock`;
+
+/** Newest first. Parameters: who (null: all), the id to start behind, limit. */
+export const operationsSql = (tables: Tables): string => `
+WITH ${clock(tables)}
+SELECT ${selected(operationOf(tables))}
+FROM ${tables.operation} o, clock
+WHERE o.id < $2::bigint AND ($1::text IS NULL OR o.who = $1::text)
+ORDER BY o.id DESC
+LIMIT $3::int`;
+
+/** Those that have changed a delay of the key, newest first. Parameters: who (null: all), key, limit. */
+export const operationsOfKeySql = (tables: Tables): string => `
+WITH ${clock(tables)}
+SELECT ${selected(operationOf(tables))}
+FROM ${tables.operation} o, clock
+WHERE o.id = ANY (ARRAY(SELECT c.operation_id FROM ${tables.operationChange} c WHERE c.key = $2::text))
+  AND ($1::text IS NULL OR o.who = $1::text)
+ORDER BY o.id DESC
+LIMIT $3::int`;
+
+export const CHANGE = {
+  ord: asNumber('c.ord'),
+  id: asText('c.delay_id::text', 'id'),
+  name: asText('c.name'),
+  key: asText<string | null>('c.key'),
+  verdict: asText('c.verdict'),
+};
+
+/** In the order of its pages. Parameters: operation, the number to start behind, limit. */
+export const operationChangesSql = ({ operationChange }: Tables): string => `
+SELECT ${selected(CHANGE)}
+FROM ${operationChange} c
+WHERE c.operation_id = $1::bigint AND c.ord > $2::int
+ORDER BY c.ord
+LIMIT $3::int`;
+
+/**
+ * How many delays match, by state, counted up to a limit. Parameters: limit; then the filter's.
+ */
+export const countByStateSql = (tables: Tables, filter: string): string => `
+WITH ${clock(tables)},
+matched AS MATERIALIZED (
+  SELECT ${stateAt('clock.now')} AS state FROM ${tables.delay} d, clock WHERE ${filter} LIMIT $1::int
+)
+SELECT m.state, pg_catalog.count(*)::text AS count FROM matched m GROUP BY m.state`;

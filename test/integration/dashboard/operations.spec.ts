@@ -1,0 +1,214 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import type {
+  OperationLine,
+  OperationsPage,
+  OperationView,
+  Preview,
+  Problem,
+} from '../../../src/delay-queue/dashboard/contract.js';
+import { DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { plainHandler } from '../../support/delay-node.js';
+import { until } from '../../support/until.js';
+
+let database: TestDatabase;
+let client: Client;
+let app: DashboardApp;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new Client({ connectionString: database.url });
+  await client.connect();
+});
+beforeEach(async () => {
+  await client.query(
+    `TRUNCATE delay_queue.delay, delay_queue.history, delay_queue.operation, delay_queue.operation_change, delay_queue.pause`,
+  );
+  app = await start();
+});
+afterEach(() => app.stop());
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** A node that serves nothing, so that delays stay as they are. */
+const start = (setup: Partial<DashboardSetup> = {}): Promise<DashboardApp> =>
+  DashboardApp.start({ url: database.url, ...setup });
+
+/** @returns their ids */
+async function insert(state: 'dead' | 'scheduled', many = 1, name = 'test.a'): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `INSERT INTO delay_queue.delay (name, key, group_id, payload, due_at, wake_at, created_at, attempts, last_error)
+     SELECT $1, $1 || ' ' || n, 'g' || n % 3, '{"secret": 1}', now() + interval '1 day',
+            CASE WHEN $2 THEN 'infinity' ELSE now() + interval '1 day' END, now(),
+            CASE WHEN $2 THEN 3 ELSE 0 END, CASE WHEN $2 THEN 'Error: no' END
+     FROM generate_series(1, $3::int) n
+     RETURNING id::text`,
+    [name, state === 'dead', many],
+  );
+  return rows.map(({ id }) => id);
+}
+
+const order = (body: object) => app.post<OperationLine>('api/operations', body);
+
+const ended = (id: string): Promise<OperationView> =>
+  until(
+    async () => (await app.get<OperationView>(`api/operations/${id}`)).body,
+    ({ operation }) => operation.endedAt !== null,
+  );
+
+it('retries the dead letters that match, and says what it changed', async () => {
+  const ids = await insert('dead', 3);
+  await insert('dead', 1, 'test.b');
+  const { status, body } = await order({
+    action: 'retry',
+    which: { filter: { name: 'test.a' } },
+    why: 'the provider is back',
+  });
+  expect(status).toBe(200);
+  expect(body).toMatchObject({
+    action: 'retry',
+    who: 'tester',
+    why: 'the provider is back',
+    order: { which: { filter: { name: 'test.a' } } },
+    state: 'done',
+    counts: { retried: 3 },
+    expected: { count: 3, is: 'exact' },
+    error: null,
+    endedAt: expect.any(String),
+  });
+  const { body: view } = await app.get<OperationView>(`api/operations/${body.id}`);
+  expect(view).toEqual({
+    operation: body,
+    changes: ids.map((id, index) => ({
+      id,
+      name: 'test.a',
+      key: `test.a ${index + 1}`,
+      verdict: 'retried',
+    })),
+    next: null,
+  });
+  expect(await app.admin.count({ state: 'dead' })).toBe(1);
+  const [one] = await app.admin.list({ id: ids[0]! });
+  expect(one?.moveLog).toMatchObject([{ call: 'retryDead', by: 'tester' }]);
+});
+
+const done = async (body: object) => (await order(body)).body.counts;
+const which = (...ids: (string | undefined)[]) => ({ which: { ids } });
+
+describe('of listed delays', () => {
+  it('counts those that are not there', async () => {
+    const ids = await insert('scheduled', 2);
+    const { body } = await order({ action: 'cancel', which: { ids: [...ids, '999999'] } });
+    expect(body).toMatchObject({ state: 'done', counts: { cancelled: 2, absent: 1 } });
+    expect(await app.delays.history('test.a', 'test.a 1')).toMatchObject([
+      { state: 'cancelled', by: 'tester' },
+    ]);
+  });
+
+  it('moves, makes due, aborts and discards them', async () => {
+    const [first, second, third] = await insert('scheduled', 3);
+    const [dead] = await insert('dead', 1, 'test.b');
+    const at = '2031-01-01T00:00:00.000Z';
+    expect(await done({ action: 'reschedule', ...which(first), to: { at } })).toEqual({
+      rescheduled: 1,
+      running: 0,
+      absent: 0,
+    });
+    expect(await done({ action: 'runNow', ...which(second, dead) })).toMatchObject({
+      due: 1,
+      absent: 1,
+    });
+    expect(await done({ action: 'abort', ...which(third) })).toMatchObject({ cancelled: 1 });
+    expect(await done({ action: 'discard', ...which(dead) })).toMatchObject({ discarded: 1 });
+    expect(await app.admin.list({})).toMatchObject([
+      { id: first, dueAt: new Date(at) },
+      { id: second },
+    ]);
+  });
+});
+
+it('aborts a running attempt, and lists it as aborted', async () => {
+  await app.stop();
+  const held = plainHandler(
+    'test.held',
+    (_delay, { signal }) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  );
+  app = await start({ providers: [held] });
+  const { id } = await app.delays.schedule('test.held' as never, {} as never, { after: 0 });
+  await until(
+    () => app.admin.count({ state: 'running' }),
+    (count) => count === 1,
+  );
+  const { body } = await order({ action: 'abort', which: { filter: { state: ['running'] } } });
+  const view = await ended(body.id);
+  expect(view.operation).toMatchObject({ state: 'done', counts: { aborted: 1 } });
+  expect(view.changes).toMatchObject([{ id, name: 'test.held', key: null, verdict: 'aborted' }]);
+});
+
+it('pauses and resumes a name', async () => {
+  const { body } = await order({ action: 'pause', name: 'test.a', for: '1h', why: 'too many' });
+  expect(body).toMatchObject({ state: 'done', counts: { paused: 1 } });
+  expect(await app.admin.stats()).toMatchObject({
+    pauses: [{ name: 'test.a', group: null, reason: 'too many', by: 'tester' }],
+  });
+  expect((await order({ action: 'resume', name: 'test.a' })).body.counts).toEqual({ resumed: 1 });
+  expect((await order({ action: 'resume', name: 'test.a' })).body.counts).toEqual({ absent: 1 });
+});
+
+it('creates a delay, and never writes its payload down', async () => {
+  const { body } = await order({
+    action: 'create',
+    name: 'test.new',
+    key: 'k',
+    group: 'g',
+    payload: '{"card": "4711"}',
+    after: '1h',
+  });
+  expect(body).toMatchObject({ state: 'done', counts: { scheduled: 1 } });
+  expect(body.order).toEqual({ name: 'test.new', key: 'k', group: 'g', after: '1h' });
+  expect(await app.delays.find('test.new' as never, 'k')).toMatchObject({
+    payload: { card: '4711' },
+    group: 'g',
+  });
+  const { rows } = await client.query('SELECT o::text AS all FROM delay_queue.operation o');
+  expect(JSON.stringify(rows)).not.toContain('4711');
+});
+
+it('never replaces a delay that waits, and writes the refusal down', async () => {
+  const create = { action: 'create', name: 'test.new', key: 'k', payload: '1', after: '1h' };
+  await order(create);
+  const { status, body } = await app.post<Problem>('api/operations', create);
+  expect([status, body.problem]).toEqual([409, 'conflict']);
+  const { operations } = (await app.get<OperationsPage>('api/operations')).body;
+  expect(operations).toMatchObject([
+    { state: 'failed', error: expect.stringContaining('already waiting') },
+    { state: 'done' },
+  ]);
+});
+
+it('previews what would change, and changes nothing', async () => {
+  const ids = await insert('scheduled', 12);
+  await client.query(`UPDATE delay_queue.delay SET key = 'not ' || key`);
+  await insert('dead', 2);
+  const { body } = await app.post<Preview>('api/preview', {
+    action: 'reschedule',
+    which: { filter: { name: 'test.a' } },
+    to: { extendBy: '1h' },
+  });
+  expect(body).toMatchObject({
+    matched: { count: 14, is: 'exact' },
+    changeable: { count: 12, is: 'exact' },
+    blocked: [{ state: 'dead', count: { count: 2, is: 'exact' }, text: expect.any(String) }],
+  });
+  expect(body.sample.map(({ id }) => id)).toEqual(ids.slice(0, 10));
+  expect(body.sample[0]).toMatchObject({
+    name: 'test.a',
+    state: 'scheduled',
+    waitsFor: { what: 'due' },
+  });
+  expect((await app.get<OperationsPage>('api/operations')).body.operations).toEqual([]);
+});
