@@ -1,5 +1,13 @@
 import { render } from 'preact';
-import type { Session } from '../contract.js';
+import { applyTheme } from '../../../ui/theme.js';
+import { watchAddress } from './address/address.js';
+import { watchLive } from './api/live.js';
+import { watchKeyboard } from './shell/keyboard.js';
+import { Page } from './shell/page.js';
+import { openShortcuts } from './shell/shortcuts.js';
 
-const session = (await (await fetch('api/session')).json()) as Session;
-render(<h1>{session.who}</h1>, document.querySelector('#page')!);
+applyTheme();
+watchAddress();
+watchLive();
+watchKeyboard(openShortcuts);
+render(<Page />, document.querySelector('#page')!);

@@ -1,0 +1,81 @@
+import { signal } from '@preact/signals';
+import { serverClock, tick } from '../../../../ui/server-clock.js';
+import type { LiveEvents, OperationLine, Overview } from '../../contract.js';
+import { reload } from './answer.js';
+
+const AGAIN_AFTER_MS = [500, 1_000, 2_000, 5_000];
+
+/** `trouble`: the server answers, its database does not. */
+export type Connection = 'connecting' | 'live' | 'lost' | 'trouble';
+
+export const connection = signal<Connection>('connecting');
+
+/** As of the last event; stays while the connection is lost. */
+export const overview = signal<Overview | null>(null);
+
+/** The latest state of operations that were heard of, by id. */
+export const operations = signal<ReadonlyMap<string, OperationLine>>(new Map());
+
+let source: EventSource | undefined;
+let again: ReturnType<typeof setTimeout> | undefined;
+let failures = 0;
+
+/** A hidden page listens to nothing. */
+export function watchLive(): void {
+  document.addEventListener('visibilitychange', openOrClose);
+  openOrClose();
+}
+
+function openOrClose(): void {
+  if (document.hidden) return close();
+  if (source !== undefined || again !== undefined) return;
+  if (connection.value !== 'connecting') reload();
+  open();
+}
+
+function close(): void {
+  source?.close();
+  clearTimeout(again);
+  source = undefined;
+  again = undefined;
+}
+
+function open(): void {
+  again = undefined;
+  source = new EventSource('api/live');
+  on('overview', (news) => {
+    overview.value = news;
+    hears(news.now);
+  });
+  on('operation', (line) => {
+    const before = operations.value.get(line.id);
+    operations.value = new Map(operations.value).set(line.id, line);
+    if (line.endedAt !== null && before?.endedAt !== line.endedAt) reload();
+  });
+  on('problem', () => {
+    connection.value = 'trouble';
+  });
+  // A browser connects again by itself, but not after an error status.
+  source.addEventListener('error', () => {
+    connection.value = 'lost';
+    close();
+    const afterMs = AGAIN_AFTER_MS[Math.min(failures, AGAIN_AFTER_MS.length - 1)];
+    failures += 1;
+    if (!document.hidden) again = setTimeout(open, afterMs);
+  });
+}
+
+function on<Name extends keyof LiveEvents>(name: Name, hear: (news: LiveEvents[Name]) => void) {
+  source?.addEventListener(name, ({ data }: MessageEvent<string>) => {
+    hear(JSON.parse(data) as LiveEvents[Name]);
+  });
+}
+
+function hears(now: string): void {
+  serverClock.read(now);
+  tick();
+  const was = connection.value;
+  connection.value = 'live';
+  failures = 0;
+  if (was === 'lost' || was === 'trouble') reload();
+}

@@ -1,0 +1,83 @@
+import type { DelayView } from '../../contract.js';
+import { ActButtons } from '../act/act-buttons.js';
+import { hrefOf, parameter } from '../address/address.js';
+import { searchHref } from '../address/filter.js';
+import { useAnswer } from '../api/answer.js';
+import { withQuery } from '../api/request.js';
+import { Answered } from '../parts/answered.js';
+import { StatePill } from '../parts/state-pill.js';
+import { Title } from '../parts/title.js';
+import { words } from '../words/language.js';
+import { AttemptsPanel } from './attempts-panel.js';
+import { Explanation } from './explanation.js';
+import { Facts } from './facts.js';
+import { HeadersPanel } from './headers-panel.js';
+import { MovesPanel } from './moves-panel.js';
+import { PayloadPanel } from './payload-panel.js';
+import { RepeatPanel } from './repeat-panel.js';
+
+const EVERY_MS = 2_000;
+
+/** One delay: why it has not fired, or what became of it, and all that is known of it. */
+export function DelayPage() {
+  const id = parameter('id');
+  const endedAt = parameter('endedAt');
+  return <Details key={`${id} ${endedAt}`} id={id} endedAt={endedAt} />;
+}
+
+function Details({ id, endedAt }: { id: string; endedAt: string }) {
+  const path = withQuery('delay', { id, ...(endedAt && { endedAt }) });
+  const answer = useAnswer<DelayView>(path, { everyMs: EVERY_MS });
+  const body = answer.body.value;
+  return (
+    <>
+      {body === null && <Title text={words.value.delay.numbered(id)} />}
+      <Answered answer={answer}>{details}</Answered>
+    </>
+  );
+}
+
+const details = (its: DelayView) => (
+  <>
+    <Head its={its} />
+    <Explanation its={its} />
+    <ActButtons which={{ ids: [its.delay.id] }} delays={[its.delay]} />
+    <div class="delay-columns">
+      <div class="column">
+        <AttemptsPanel its={its} />
+        <PayloadPanel payload={its.payload} />
+      </div>
+      <div class="column">
+        <Facts its={its} />
+        {its.repeat && <RepeatPanel repeat={its.repeat} />}
+        <MovesPanel moves={its.moves} />
+        <HeadersPanel headers={its.headers} />
+      </div>
+    </div>
+  </>
+);
+
+function Head({ its: { delay } }: { its: DelayView }) {
+  const { id, key, name, group, state } = delay;
+  const said = words.value.delay;
+  const title = key ?? said.numbered(id);
+  return (
+    <header class="delay-head">
+      <p class="crumbs">
+        <a href={searchHref({ name })}>
+          <bdi>{name}</bdi>
+        </a>
+        {group !== null && (
+          <a href={searchHref({ name, group })}>
+            <bdi>{group}</bdi>
+          </a>
+        )}
+      </p>
+      <Title text={title}>
+        <bdi>{title}</bdi>
+      </Title>
+      <StatePill state={state} />
+      {key !== null && <a href={hrefOf('story', { key })}>{said.story}</a>}
+    </header>
+  );
+}

@@ -1,0 +1,6 @@
+import { Title } from '../parts/title.js';
+import { words } from '../words/language.js';
+
+export function OperationPage() {
+  return <Title text={words.value.tabs.operations} />;
+}

@@ -1,0 +1,34 @@
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { Refused } from '../../../../ui/deed.js';
+import type { RequestProblem } from '../api/request.js';
+import { openSession } from '../api/session.js';
+import { ProblemNote } from '../parts/problem-note.js';
+import { words } from '../words/language.js';
+
+const AGAIN_AFTER_MS = 2_000;
+
+const problem = signal<RequestProblem | null>(null);
+
+/** Shown until the server has said who looks. */
+export function SessionProblem() {
+  useEffect(() => {
+    void open();
+  }, []);
+  return (
+    <>
+      <h1 class="loading">{problem.value ? words.value.notOpened : words.value.loading}</h1>
+      <ProblemNote problem={problem.value} />
+    </>
+  );
+}
+
+async function open(): Promise<void> {
+  try {
+    await openSession();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    problem.value = error.problem as RequestProblem;
+    setTimeout(() => void open(), AGAIN_AFTER_MS);
+  }
+}

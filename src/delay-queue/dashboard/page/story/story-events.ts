@@ -1,0 +1,59 @@
+import type {
+  AttemptLine,
+  Instant,
+  MoveLine,
+  OperationLine,
+  StoryDelay,
+  StoryView,
+} from '../../contract.js';
+
+/** One thing that happened to a business key, or will. */
+export type StoryEvent = { at: Instant; atMs: number } & (
+  | { what: 'scheduled' | 'due' | 'ended'; lane: number; delay: StoryDelay }
+  | { what: 'moved'; lane: number; delay: StoryDelay; move: MoveLine }
+  | { what: 'attempt'; lane: number; delay: StoryDelay; attempt: AttemptLine }
+  | { what: 'operation'; operation: OperationLine }
+);
+
+/** What of the same millisecond came first. */
+const ORDER: Record<StoryEvent['what'], number> = {
+  operation: 0,
+  scheduled: 1,
+  moved: 2,
+  due: 3,
+  attempt: 4,
+  ended: 5,
+};
+
+/** The runs of a key, oldest first: a lane each. */
+export const lanesOf = ({ delays }: StoryView): StoryDelay[] =>
+  delays.toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt) || idOrder(a, b));
+
+/** Ids are beyond what a number holds. */
+const idOrder = (a: StoryDelay, b: StoryDelay): number =>
+  a.id.length - b.id.length || (a.id < b.id ? -1 : 1);
+
+/** All runs of a key as one story, oldest first. */
+export function eventsOf(story: StoryView): StoryEvent[] {
+  const events = lanesOf(story).flatMap(eventsOfDelay);
+  for (const operation of story.operations) {
+    events.push({ ...timed(operation.startedAt), what: 'operation', operation });
+  }
+  return events.toSorted((a, b) => a.atMs - b.atMs || ORDER[a.what] - ORDER[b.what]);
+}
+
+const timed = (at: Instant): { at: Instant; atMs: number } => ({ at, atMs: Date.parse(at) });
+
+function eventsOfDelay(delay: StoryDelay, lane: number): StoryEvent[] {
+  const its = { lane, delay };
+  const events: StoryEvent[] = [{ ...timed(delay.createdAt), what: 'scheduled', ...its }];
+  for (const move of delay.moveLog) events.push({ ...timed(move.at), what: 'moved', ...its, move });
+  for (const attempt of delay.attemptLog) {
+    events.push({ ...timed(attempt.startedAt), what: 'attempt', ...its, attempt });
+  }
+  if (delay.endedAt !== null) events.push({ ...timed(delay.endedAt), what: 'ended', ...its });
+  else if (delay.state !== 'running' && delay.state !== 'dead') {
+    events.push({ ...timed(delay.wakeAt ?? delay.dueAt), what: 'due', ...its });
+  }
+  return events;
+}
