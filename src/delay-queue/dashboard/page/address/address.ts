@@ -42,6 +42,12 @@ export function go(href: string): void {
   history.pushState(null, '', href);
   query.value = location.search;
   scrollTo(0, 0);
+  requestAnimationFrame(keepFocus);
+}
+
+/** What was pressed may be gone: the heading comes next, not the top of the page. */
+function keepFocus(): void {
+  if (document.activeElement === document.body) document.querySelector('h1')?.focus();
 }
 
 /** Links of the page lead from view to view, without loading it again. */

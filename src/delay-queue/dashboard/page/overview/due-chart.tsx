@@ -28,7 +28,7 @@ export function DueChart({ timeline, label }: DueChartProps) {
   useEffect(() => {
     const made = new uPlot(
       {
-        ...lookOf(place.current!.clientWidth),
+        ...lookOf(place.current!.clientWidth, () => latest.current),
         hooks: { setCursor: [({ cursor: { idx } }) => (pointed.value = idx ?? null)] },
       },
       dataOf(latest.current),
@@ -66,6 +66,12 @@ function dataOf({ from, stepMs, counts }: DueTimeline): uPlot.AlignedData {
   return [counts.map((_count, at) => (begins + at * stepMs + stepMs / 2) / 1_000), [...counts]];
 }
 
+/** Seconds: with the halves of the first and the last bar. */
+function spanOf({ from, stepMs, counts }: DueTimeline): [number, number] {
+  const begins = Date.parse(from);
+  return [begins / 1_000, (begins + stepMs * counts.length) / 1_000];
+}
+
 const beginOf = ({ from, stepMs }: DueTimeline, at: number): string =>
   new Date(Date.parse(from) + at * stepMs).toISOString();
 
@@ -81,7 +87,7 @@ function bucketText(timeline: DueTimeline, at: number): string {
 }
 
 /** Colors of the theme; the canvas knows no variables. */
-function lookOf(width: number): uPlot.Options {
+function lookOf(width: number, timeline: () => DueTimeline): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const color = (name: string): string => style.getPropertyValue(name).trim();
   const axis: uPlot.Axis = {
@@ -96,7 +102,10 @@ function lookOf(width: number): uPlot.Options {
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     padding: [8, 4, 0, 0],
-    scales: { y: { range: (_plot, _min, max) => [0, Math.max(4, max * 1.1)] } },
+    scales: {
+      x: { range: () => spanOf(timeline()) },
+      y: { range: (_plot, _min, max) => [0, Math.max(4, max * 1.1)] },
+    },
     axes: [
       { ...axis, grid: { show: false }, size: 26, values: clockOfTicks },
       { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000] },

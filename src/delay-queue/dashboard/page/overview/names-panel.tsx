@@ -30,7 +30,7 @@ export function NamesPanel({ overview: { names, since, now } }: { overview: Over
               ))}
             </tbody>
           </table>
-          <p class="note">
+          <p class="note wide">
             {said.names.since} <At at={since} />
           </p>
         </>
@@ -47,7 +47,9 @@ function Headings() {
         <th scope="col">{names.name}</th>
         <th scope="col">{names.late}</th>
         <th scope="col">{names.oldest}</th>
-        <th scope="col">{names.running}</th>
+        <th scope="col" class="roomy">
+          {names.running}
+        </th>
         <th scope="col">{names.dead}</th>
         <th scope="col" class="wide">
           {names.retrying}
@@ -91,7 +93,7 @@ function Line({ line, now }: { line: NameLine; now: string }) {
       <td class={oldestLateMs === null ? '' : 'amber'}>
         {oldestLateMs === null ? <None /> : span(said, oldestLateMs)}
       </td>
-      <td>
+      <td class="roomy">
         <Linked of={line.running} filter={{ name, state: ['running'] }} />
       </td>
       <td class={line.dead.count > 0 ? 'red' : ''}>
@@ -107,11 +109,11 @@ function Line({ line, now }: { line: NameLine; now: string }) {
       </td>
       <td class="wide">{line.retries === 0 ? <None /> : count(said, line.retries)}</td>
       <td class="wide">
-        {latenessMs === null ? (
-          <None />
-        ) : (
-          [latenessMs.p50, latenessMs.p95, latenessMs.p99].map((ms) => span(said, ms)).join(' · ')
-        )}
+        {latenessMs === null
+          ? '–'
+          : [latenessMs.p50, latenessMs.p95, latenessMs.p99]
+              .map((ms) => span(said, ms))
+              .join(' · ')}
       </td>
     </tr>
   );

@@ -72,7 +72,7 @@ function DelayCells({ delay }: { delay: DelayLine }) {
       <td class="due">
         <When at={delay.endedAt ?? delay.dueAt} />
       </td>
-      <td class="number attempts">
+      <td class={`number attempts ${attempts === 0 ? 'none' : ''}`}>
         {attempts}
         {maxAttempts !== null && <span class="of"> / {maxAttempts}</span>}
       </td>

@@ -57,10 +57,11 @@ interface BarProps {
 
 /** The list below says the same in words. */
 function Bar({ delay, scale, nowMs, isOver }: BarProps) {
-  const { createdAt, dueAt, endedAt, moveLog, attemptLog, state } = delay;
+  const { createdAt, dueAt, wakeAt, endedAt, moveLog, attemptLog, state } = delay;
   const now = new Date(nowMs).toISOString();
   const end = endedAt ?? (state === 'dead' ? (attemptLog.at(-1)?.endedAt ?? dueAt) : null);
   const until = end ?? (Date.parse(dueAt) > nowMs ? dueAt : now);
+  const at = scale(end ?? wakeAt ?? dueAt);
   const waited = Date.parse(until) < Date.parse(dueAt) ? until : dueAt;
   return (
     <svg
@@ -74,8 +75,8 @@ function Bar({ delay, scale, nowMs, isOver }: BarProps) {
       {Date.parse(until) > Date.parse(dueAt) && (
         <path class="late" d={`M${scale(dueAt)} ${MIDDLE}H${scale(until)}`} />
       )}
-      {moveLog.map(({ at }) => (
-        <path key={`moved ${at}`} class="moved" d={`M${scale(at)} 3V17`} />
+      {moveLog.map((move) => (
+        <path key={`moved ${move.at}`} class="moved" d={`M${scale(move.at)} 3V17`} />
       ))}
       {attemptLog.map(({ startedAt, outcome, attempt }) => (
         <path
@@ -84,7 +85,11 @@ function Bar({ delay, scale, nowMs, isOver }: BarProps) {
           d={`M${scale(startedAt)} ${MIDDLE}h0.01`}
         />
       ))}
-      <path class={`dot end state-${state}`} d={`M${scale(end ?? dueAt)} ${MIDDLE}h0.01`} />
+      {endedAt === null && Date.parse(wakeAt ?? '') > nowMs && (
+        <path class="waiting" d={`M${scale(until)} ${MIDDLE}H${scale(wakeAt!)}`} />
+      )}
+      <path class={`dot end state-${state}`} d={`M${at} ${MIDDLE}h0.01`} />
+      {end === null && <path class="dot hole" d={`M${at} ${MIDDLE}h0.01`} />}
       {!isOver && <path class="now" d={`M${scale(now)} 0V20`} />}
     </svg>
   );
