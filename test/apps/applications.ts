@@ -6,6 +6,8 @@ export interface Application {
   inGate?: true;
   /** It has sources of its own and none of `shop`. */
   isComplete?: true;
+  /** It also serves the dashboard, in its own way: `served.ts`. */
+  hasDashboard?: true;
   /** Default `npm install`. */
   install?: string[];
   /** Scripts of its `package.json`, in this order; none: what getting started says under that heading. */
@@ -23,13 +25,15 @@ export const APPLICATIONS: Application[] = [
     name: 'nest12-esm',
     what: 'Nest 12, ES modules, TypeORM 1, Vitest',
     inGate: true,
-    scripts: ['build', 'start', 'status', 'one-copy', 'test'],
+    hasDashboard: true,
+    scripts: ['build', 'start', 'dashboard', 'status', 'one-copy', 'test'],
   },
   {
     name: 'nest11-commonjs',
     what: 'Nest 11, CommonJS, TypeORM 0.3, ts-jest as it comes, types without @types/pg',
     inGate: true,
-    scripts: ['build', 'types', 'start', 'status', 'one-copy', 'test'],
+    hasDashboard: true,
+    scripts: ['build', 'types', 'start', 'dashboard', 'status', 'one-copy', 'test'],
   },
   {
     name: 'nest12-jest-esm',
@@ -40,7 +44,8 @@ export const APPLICATIONS: Application[] = [
   {
     name: 'nest10-jest29',
     what: 'Nest 10, CommonJS, TypeORM 0.3.20, Jest 29, TypeScript 5.1, no declared names',
-    scripts: ['build', 'types', 'start', 'test'],
+    hasDashboard: true,
+    scripts: ['build', 'types', 'start', 'dashboard', 'test'],
   },
   {
     name: 'esbuild-bundle',

@@ -27,12 +27,13 @@ export class Workshop {
   constructor(private readonly tarball: string) {}
 
   /** @returns its folder, with everything but the packages; that of getting started is empty yet */
-  make({ name, isComplete = false, scripts }: Application): string {
+  make({ name, isComplete = false, hasDashboard = false, scripts }: Application): string {
     const folder = join(this.#folder, name);
     mkdirSync(folder);
     cpSync(this.tarball, join(folder, 'nestjs-delay-queue.tgz'));
     if ('heading' in scripts) return folder;
     if (!isComplete) cpSync(join(SOURCES, 'shop'), join(folder, 'src'), { recursive: true });
+    if (hasDashboard) cpSync(join(SOURCES, 'dashboard'), join(folder, 'src'), { recursive: true });
     cpSync(join(SOURCES, name), folder, { recursive: true });
     const { type }: { type?: string } = JSON.parse(
       readFileSync(join(folder, 'package.json'), 'utf8'),
