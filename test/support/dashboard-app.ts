@@ -17,6 +17,8 @@ class DashboardAppModule {}
 export interface DashboardSetup extends NodeSetup {
   /** Default: a viewer who may do all. */
   dashboard?: Partial<DelayQueueDashboardOptions>;
+  /** In the place of one made of `dashboard`. */
+  module?: DynamicModule;
   server?: 'express' | 'fastify';
   /** Before it listens. */
   prepare?: (app: INestApplication) => void;
@@ -39,22 +41,24 @@ export class DashboardApp {
 
   static async start({
     dashboard,
+    module,
     server = 'express',
     prepare,
     ...setup
   }: DashboardSetup): Promise<DashboardApp> {
-    const module: DynamicModule = {
+    const root: DynamicModule = {
       module: DashboardAppModule,
       imports: [
         appModule(setup),
-        DelayQueueDashboardModule.forRoot({
-          authorize: () => ({ who: 'tester', actions: 'all' }),
-          ...dashboard,
-        }),
+        module ??
+          DelayQueueDashboardModule.forRoot({
+            authorize: () => ({ who: 'tester', actions: 'all' }),
+            ...dashboard,
+          }),
       ],
     };
     const adapter = server === 'express' ? new ExpressAdapter() : new FastifyAdapter();
-    const app = await NestFactory.create(module, adapter, {
+    const app = await NestFactory.create(root, adapter, {
       logger: setup.logger ?? false,
       abortOnError: false,
     });
