@@ -20,6 +20,7 @@ export function greet(
   const facts = [
     `${names.join(' and ')} share one Postgres. An order closes after ${pay} unless it is paid,`,
     `a shipped one confirms itself after ${confirm}, a completed one gets five stars after ${rate}.`,
+    ...(shop.demo ? [`What waits, what ran late, and why: ${url}/delays`] : []),
     `The API: ${url}/docs`,
   ];
   for (const fact of facts) terminal.print(`  ${terminal.styled('dim', fact)}`);

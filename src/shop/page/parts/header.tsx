@@ -6,7 +6,7 @@ import { known } from '../feed/known.js';
 import { languages, words } from '../words/language.js';
 
 export function Header() {
-  const { sampleShop, apiDocs, toDark, toLight, toOtherLanguage } = words.value;
+  const { sampleShop, dashboard, apiDocs, toDark, toLight, toOtherLanguage } = words.value;
   return (
     <header class="top">
       <div class="frame top-row">
@@ -19,6 +19,11 @@ export function Header() {
         </p>
         <Liveness />
         <nav class="top-tools">
+          {known.mode.value?.name === 'demo' && (
+            <a class="top-link" href="/delays/">
+              {dashboard}
+            </a>
+          )}
           <a class="top-link" href="/docs">
             {apiDocs}
           </a>

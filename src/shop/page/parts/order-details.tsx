@@ -1,5 +1,6 @@
 import { clock, lateFor, left, preciseClock } from '../../../ui/written.js';
 import type { DelayCard, Happening, OrderCard } from '../../feed/feed.js';
+import { known } from '../feed/known.js';
 import { words } from '../words/language.js';
 import { Countdown } from './countdown.js';
 import { factsOf, said } from './happening.js';
@@ -15,6 +16,13 @@ export function OrderDetails({ card }: { card: OrderCard }) {
             <Entry key={happening.id} happening={happening} />
           ))}
         </ol>
+        {known.mode.value?.name === 'demo' && (
+          <p class="note">
+            <a href={`/delays/?${new URLSearchParams({ view: 'story', key: card.id }).toString()}`}>
+              {words.value.inDashboard}
+            </a>
+          </p>
+        )}
       </div>
     </>
   );

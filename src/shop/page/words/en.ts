@@ -86,6 +86,8 @@ export const en = {
   skip: 'Skip to the orders',
   sampleShop: 'sample shop',
   apiDocs: 'API',
+  dashboard: 'Delays',
+  inDashboard: 'Why, and what else happened: this order in the dashboard',
   toOtherLanguage: 'Language',
   toDark: 'Dark theme',
   toLight: 'Light theme',
