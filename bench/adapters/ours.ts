@@ -13,11 +13,13 @@ import {
   type TransactionalDelayBatchContext,
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
+import { DelayQueueDashboardModule } from 'nestjs-delay-queue/dashboard';
 import { openTelemetry } from 'nestjs-delay-queue/opentelemetry';
 import type { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 import { LimitStore } from '../../src/delay-queue/store/limit.store.js';
+import { Viewers } from './dashboards.js';
 import { closeOrder, closeOrders, POOL_MAX } from './orders.js';
 import { hearChannels, startSdk } from './telemetry.js';
 import { withClient, numberAt } from '../server/bench-server.js';
@@ -64,17 +66,24 @@ export const OURS_WITH_TELEMETRY = {
   onlyByName: 'it shows what spans and metrics of each delay cost',
 };
 
+export const OURS_WITH_DASHBOARDS = {
+  ...ours('ours with five dashboards', {}, { isWatched: true }),
+  onlyByName: 'it shows what five open dashboards cost',
+};
+
 interface Around {
   /** In a process of it, before its application. */
   begin?: () => void;
   /** Headers of the delays that are due. */
   headersSql?: string;
+  /** Five dashboards are open while it works. */
+  isWatched?: boolean;
 }
 
 function ours(
   name: string,
   options: DelayQueueOptions,
-  { begin, headersSql }: Around = {},
+  { begin, headersSql, isWatched = false }: Around = {},
 ): Adapter {
   return {
     name,
@@ -88,8 +97,10 @@ function ours(
       begin?.();
       const handler = handlerOf(running, hears);
       tellClaims(hears);
-      const app = await compile(url, options, [handler]);
+      const more = isWatched ? [DelayQueueDashboardModule.forRoot({ authorize: 'loopback' })] : [];
+      const app = await compile(url, options, [handler], more);
       app.get(DelayEvents).on('completed', () => hears.settled());
+      if (isWatched) return watched(app);
       return {
         // The engine starts with the application, whose pool is connected already.
         start: async () => void (await app.init()),
@@ -101,6 +112,21 @@ function ours(
       const app = await compile(url, { ...options, worker: false }, []);
       await app.init();
       return producerOf(app);
+    },
+  };
+}
+
+/** Its engine starts with its HTTP server. */
+async function watched(
+  module: TestingModule,
+): Promise<{ start(): Promise<void>; stop(): Promise<void> }> {
+  const app = module.createNestApplication({ logger: ['error', 'warn'] });
+  const viewers = await Viewers.come();
+  return {
+    start: () => viewers.open(app),
+    stop: async () => {
+      await viewers.leave();
+      await app.close();
     },
   };
 }
@@ -146,12 +172,14 @@ export async function compile(
   url: string,
   options: DelayQueueOptions,
   providers: Type[],
+  more: DynamicModule[] = [],
 ): Promise<TestingModule> {
   const root: DynamicModule = {
     module: BenchAppModule,
     imports: [
       TypeOrmModule.forRoot({ type: 'postgres', url, extra: { max: POOL_MAX }, retryAttempts: 0 }),
       DelayQueueModule.forRoot(options),
+      ...more,
     ],
     providers,
   };

@@ -46,6 +46,21 @@ async function behindProxy(app: DashboardApp): Promise<string> {
   return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/tools/shop/delays`;
 }
 
+const asUser = ({ user }: IncomingMessage & { user?: string }) =>
+  user === undefined ? null : { who: user, actions: 'all' as const };
+
+/** As middleware for sessions does. */
+function loggingIn(host: INestApplication): void {
+  host.use((asked: { user?: string; url: string }, _: unknown, next: () => void) => {
+    asked.user = new URLSearchParams(asked.url.split('?')[1]).get('user') ?? undefined;
+    next();
+  });
+}
+
+const failing = (): never => {
+  throw new Error('the session store is away');
+};
+
 describe.each(['express', 'fastify'] as const)('on %s', (server) => {
   it('stands at its path, and the address without a slash leads to it', async () => {
     const app = await start({ server });
@@ -91,26 +106,15 @@ describe.each(['express', 'fastify'] as const)('on %s', (server) => {
   });
 
   it('stands behind what the host has put before its routes', async () => {
-    const authorize = (asked: IncomingMessage & { user?: string }) =>
-      asked.user === undefined ? null : { who: asked.user, actions: 'all' as const };
-    const prepare = (host: INestApplication): void => {
-      host.use((asked: { user?: string; url: string }, _: unknown, next: () => void) => {
-        asked.user = new URLSearchParams(asked.url.split('?')[1]).get('user') ?? undefined;
-        next();
-      });
-    };
-    const app = await start({ server, dashboard: { authorize }, prepare });
+    const app = await start({ server, dashboard: { authorize: asUser }, prepare: loggingIn });
     expect((await app.get('api/session')).status).toBe(404);
     expect((await app.get<Session>('api/session?user=anna')).body.who).toBe('anna');
   });
 
   it('answers a failing authorize with a failure, and logs it', async () => {
     const logger = new RecordingLogger();
-    const authorize = (): never => {
-      throw new Error('the session store is away');
-    };
     const prepare = (host: INestApplication): void => host.useLogger(logger);
-    const app = await start({ server, dashboard: { authorize }, prepare });
+    const app = await start({ server, dashboard: { authorize: failing }, prepare });
     const { status, body } = await app.get<Problem>('');
     expect([status, body.problem]).toEqual([500, 'failed']);
     expect(JSON.stringify(body)).not.toContain('session store');
@@ -171,8 +175,10 @@ it('needs the queue', async () => {
 });
 
 it('takes its options from a factory', async () => {
-  const useFactory = async () => ({ authorize: () => null, path: '/x/:id' });
-  @Module({ imports: [DelayQueueDashboardModule.forRootAsync({ useFactory })] })
+  const options = { authorize: () => null, path: '/x/:id' };
+  @Module({
+    imports: [DelayQueueDashboardModule.forRootAsync({ useFactory: async () => options })],
+  })
   class WithWrongPath {}
   const app = await NestFactory.create(WithWrongPath, { logger: false, abortOnError: false });
   await expect(app.init()).rejects.toThrow(/DelayQueueDashboardModule: path: must be like/);

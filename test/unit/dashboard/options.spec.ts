@@ -54,6 +54,13 @@ describe('options', () => {
   });
 });
 
+/** @returns what a request from there may do */
+const asked = (remoteAddress: string, headers: Record<string, string>) =>
+  rightsOf(
+    { socket: { remoteAddress }, headers } as unknown as IncomingMessage,
+    resolved({ authorize: 'loopback' }).authorize,
+  );
+
 describe('loopback', () => {
   const environment = process.env['NODE_ENV'];
   afterEach(() => {
@@ -64,12 +71,6 @@ describe('loopback', () => {
     process.env['NODE_ENV'] = 'production';
     expect(() => resolved({ authorize: 'loopback' })).toThrow(/'loopback' is for development/);
   });
-
-  const asked = (remoteAddress: string, headers: Record<string, string>) =>
-    rightsOf(
-      { socket: { remoteAddress }, headers } as unknown as IncomingMessage,
-      resolved({ authorize: 'loopback' }).authorize,
-    );
 
   it.each([
     ['127.0.0.1', { host: 'localhost:3000' }],
