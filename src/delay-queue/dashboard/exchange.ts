@@ -70,7 +70,9 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
 export async function bodyOf(request: IncomingMessage): Promise<unknown> {
   // The host's parser has read it: Express' puts the result there.
   const parsed: unknown = Reflect.get(request, 'body');
-  if (parsed !== undefined && request.readableEnded) return parsed;
+  if (parsed !== undefined && request.readableEnded) {
+    return typeof parsed === 'string' || Buffer.isBuffer(parsed) ? jsonOf(String(parsed)) : parsed;
+  }
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -80,8 +82,13 @@ export async function bodyOf(request: IncomingMessage): Promise<unknown> {
     }
     chunks.push(chunk);
   }
+  return jsonOf(Buffer.concat(chunks).toString('utf8'));
+}
+
+/** @throws Refusal */
+function jsonOf(text: string): unknown {
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+    return JSON.parse(text) as unknown;
   } catch {
     throw new Refusal('invalid', 'The body is not JSON.');
   }

@@ -46,18 +46,20 @@ export class DashboardHandler {
   ): Promise<void> {
     const rights = await rightsOf(request, this.options.authorize);
     if (rights === undefined) throw notFound();
-    const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '');
+    const { method = '' } = request;
     if (!rest.startsWith('/api/')) {
-      if (method !== 'GET') throw notFound();
+      if (method !== 'GET' && method !== 'HEAD') throw notFound();
       // Assets stand beside the page, so its address must end with a slash.
       if (rest === '') return redirectToSlash(response, this.options.path, query);
       return sendFile(this.files, rest.slice(1) || 'index.html', request, response);
     }
     const found = routeFor(this.routes, method, rest.slice('/api/'.length));
     if (found === undefined || !rights.may(found.route.needs)) throw notFound();
-    if (method === 'POST') refuseForged(request);
+    refuseForged(request);
     const gone = new AbortController();
     response.on('close', () => gone.abort());
+    // A viewer that has gone needs no answer.
+    response.on('error', () => {});
     const body = method === 'POST' ? await bodyOf(request) : undefined;
     const { route, id } = found;
     const answer = await route.answer({ rights, query, id, body, signal: gone.signal, response });
@@ -75,12 +77,12 @@ function redirectToSlash(response: ServerResponse, path: string, query: URLSearc
 }
 
 /**
- * Browsers say which site a request comes from, and send no header of ours for another site without
+ * Browsers say which site a request comes from. For another site they send no header of ours without
  * having asked this server first, which never allows it.
  */
-function refuseForged({ headers }: HostRequest): void {
+function refuseForged({ method, headers }: HostRequest): void {
   const site = headers['sec-fetch-site'];
   const isOwn = site === undefined || site === 'same-origin' || site === 'none';
-  if (isOwn && headers[CHANGE_HEADER] === '1') return;
+  if (isOwn && (method !== 'POST' || headers[CHANGE_HEADER] === '1')) return;
   throw new Refusal('forged', 'The request does not come from the dashboard. Reload its page.');
 }
