@@ -4,9 +4,13 @@ import type { ResolvedOptions } from '../config/options.js';
 import { driverOf, poolOptionsOf, watchPool } from '../database/application-pool.js';
 import { engineConfig } from '../database/connection-config.js';
 import { DelayAdmin } from '../delay.admin.js';
+import { Refusal } from './exchange.js';
 
 /** Two viewers at a time; others wait. */
 const CONNECTIONS = 2;
+
+/** Of those that run or wait, at most so many. */
+const AT_ONCE_MAX = 50;
 
 /** A look that takes longer is refused: its filter must become narrower. */
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -29,6 +33,7 @@ export class DashboardDatabase {
   #opening: Promise<void> | undefined;
   #unwatch: (() => void) | undefined;
   #isClosed = false;
+  #atOnce = 0;
   readonly #holders = new Set<Promise<unknown>>();
 
   constructor(
@@ -49,12 +54,9 @@ export class DashboardDatabase {
   }
 
   /** Reads in one transaction that can write nothing. Each statement has a time limit. */
-  async look<Result>(work: (look: Look) => Promise<Result>): Promise<Result> {
-    await this.#open();
-    return this.#dataSource.transaction('REPEATABLE READ', async (manager) => {
-      // Not an option of the connection: a pooler would refuse it.
+  look<Result>(work: (look: Look) => Promise<Result>): Promise<Result> {
+    return this.#limited('REPEATABLE READ', async (manager) => {
       await manager.query('SET TRANSACTION READ ONLY');
-      await manager.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
       const query = <Row>(sql: string, parameters: unknown[] = []): Promise<Row[]> =>
         manager.query(sql, parameters);
       return work({ admin: this.#admin, manager, query });
@@ -62,12 +64,29 @@ export class DashboardDatabase {
   }
 
   /** Writes one statement, with the same limit: what the dashboard keeps for itself. */
-  async write<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
-    await this.#open();
-    return this.#dataSource.transaction('READ COMMITTED', async (manager) => {
-      await manager.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
-      return manager.query<Row[]>(sql, parameters);
-    });
+  write<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    return this.#limited('READ COMMITTED', (manager) => manager.query<Row[]>(sql, parameters));
+  }
+
+  /** @throws Refusal when too many wait already */
+  async #limited<Result>(
+    isolation: 'READ COMMITTED' | 'REPEATABLE READ',
+    work: (manager: EntityManager) => Promise<Result>,
+  ): Promise<Result> {
+    if (this.#atOnce >= AT_ONCE_MAX) {
+      throw new Refusal('busy', 'Too many look at the dashboard at once. Try again in a moment.');
+    }
+    this.#atOnce += 1;
+    try {
+      await this.#open();
+      return await this.#dataSource.transaction(isolation, async (manager) => {
+        // Not an option of the connection: a pooler would refuse it.
+        await manager.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
+        return work(manager);
+      });
+    } finally {
+      this.#atOnce -= 1;
+    }
   }
 
   /** It is closed after this work, which never rejects. */
@@ -86,7 +105,7 @@ export class DashboardDatabase {
 
   /** At the first look, and again after a failure: a database that is away ends no start. */
   #open(): Promise<void> {
-    if (this.#isClosed) throw new Error('the dashboard has ended');
+    if (this.#isClosed) throw new Refusal('busy', 'The application is closing.');
     this.#opening ??= this.#dataSource.initialize().then(
       () => {
         const { master } = driverOf(this.#dataSource);

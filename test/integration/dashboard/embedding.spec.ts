@@ -9,6 +9,7 @@ import { gunzipSync } from 'node:zlib';
 import type { Problem, Session } from '../../../src/delay-queue/dashboard/contract.js';
 import { DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { signal } from '../../support/delay-node.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
 let database: TestDatabase;
@@ -164,6 +165,27 @@ it('takes no connection of the application, and the start none of its own', asyn
   expect((await app.get('api/search?key=42')).status).toBe(200);
   await runner.release();
   expect(await sessions()).toEqual([{ own: '1' }]);
+});
+
+it('has fifty requests wait for its connections, and refuses more', async () => {
+  const app = await start();
+  const holder = app.dataSource.createQueryRunner();
+  await holder.startTransaction();
+  await holder.query('LOCK TABLE delay_queue.operation IN ACCESS EXCLUSIVE MODE');
+  const statuses: number[] = [];
+  const refused = signal();
+  const all = Array.from({ length: 60 }, async () => {
+    const { status, body } = await app.get<Problem>('api/operations');
+    statuses.push(status);
+    if (status === 503) expect(body.problem).toBe('busy');
+    if (statuses.length === 10) refused.resolve();
+  });
+  await refused.promise;
+  expect(statuses).toEqual(Array(10).fill(503));
+  await holder.rollbackTransaction();
+  await holder.release();
+  await Promise.all(all);
+  expect(statuses.slice(10)).toEqual(Array(50).fill(200));
 });
 
 it('needs the queue', async () => {
