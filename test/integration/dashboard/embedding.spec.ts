@@ -162,7 +162,7 @@ it('takes no connection of the application, and the start none of its own', asyn
   expect(await sessions()).toEqual([{ own: '0' }]);
   const runner = app.dataSource.createQueryRunner();
   await runner.connect();
-  expect((await app.get('api/search?key=42')).status).toBe(200);
+  expect((await app.get('api/operations')).status).toBe(200);
   await runner.release();
   expect(await sessions()).toEqual([{ own: '1' }]);
 });
@@ -172,20 +172,19 @@ it('has fifty requests wait for its connections, and refuses more', async () => 
   const holder = app.dataSource.createQueryRunner();
   await holder.startTransaction();
   await holder.query('LOCK TABLE delay_queue.operation IN ACCESS EXCLUSIVE MODE');
-  const statuses: number[] = [];
+  const answers: (string | number)[] = [];
   const refused = signal();
   const all = Array.from({ length: 60 }, async () => {
     const { status, body } = await app.get<Problem>('api/operations');
-    statuses.push(status);
-    if (status === 503) expect(body.problem).toBe('busy');
-    if (statuses.length === 10) refused.resolve();
+    answers.push(status === 200 ? status : body.problem);
+    if (answers.length === 10) refused.resolve();
   });
   await refused.promise;
-  expect(statuses).toEqual(Array(10).fill(503));
+  expect(answers).toEqual(Array(10).fill('busy'));
   await holder.rollbackTransaction();
   await holder.release();
   await Promise.all(all);
-  expect(statuses.slice(10)).toEqual(Array(50).fill(200));
+  expect(answers.slice(10)).toEqual(Array(50).fill(200));
 });
 
 it('needs the queue', async () => {
