@@ -50,6 +50,9 @@ const FILTERS: [filter: DelayFilter, matches: number[]][] = [
   [{ groupPrefix: 'eu_' }, [4]],
   [{ groupPrefix: 'e%' }, []],
   [{ groupPrefix: 'eu', state: 'dead' }, [4]],
+  [{ errorLine: '100% of_it' }, [6]],
+  [{ errorLine: 'ECONN' }, []],
+  [{ errorLine: '', name: 'order.rate' }, [5]],
   [{ headers: { campaign: 'autumn' } }, [1, 2, 5]],
   [{ headers: { campaign: 'autumn', lang: 'de' } }, [1, 5]],
   [{ headers: { campaign: 'aut' } }, []],
@@ -253,6 +256,7 @@ describe('by a filter', () => {
     ['headers in a list', { headers: ['autumn'] }, 'filter.headers'],
     ['a header that is no text', { headers: { campaign: 7 } }, 'filter.headers.campaign'],
     ['a day in words', { dueFrom: 'today' }, 'filter.dueFrom'],
+    ['a long first line', { errorLine: 'x'.repeat(201) }, 'filter.errorLine'],
     ['an empty error', { error: '' }, 'filter.error'],
   ])('refuses %s', async (_what, filter, field) => {
     await expect(node.admin.cancel(filter as DelayFilter)).rejects.toMatchObject({ field });

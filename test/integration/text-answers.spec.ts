@@ -27,6 +27,18 @@ const REMOVALS = [
   ['attempts', ...IDS],
 ];
 
+/** Their condition is what a viewer of the dashboard may see. */
+const SCOPED = [
+  'aheadSql',
+  'bucketsSql',
+  'deadSql',
+  'dueSql',
+  'endsSql',
+  'limitsSql',
+  'namesInScopeSql',
+];
+const ALL = { range: 'true', where: 'true' };
+
 /** Those that are built with something else. */
 const OTHERS: Record<string, unknown[][]> = {
   cancelSql: REMOVALS,
@@ -42,6 +54,17 @@ const OTHERS: Record<string, unknown[][]> = {
   idsSql: [['true']],
   countByStateSql: [['true']],
   countSql: [['true']],
+  countUpToSql: [['history', 'true']],
+  countWalkedSql: [['ended', ALL]],
+  ...Object.fromEntries(SCOPED.map((name) => [name, [['true'], ["d.name <> ''"]]])),
+  searchSql: [
+    ['ended', 'walk', ALL],
+    ['wake', 'few', ALL],
+  ],
+  walkEndSql: [
+    ['wake', 'true'],
+    ['ended', 'true'],
+  ],
   endedSql: [['true']],
   countEndedSql: [['true']],
   explainSql: [['key'], ['id']],

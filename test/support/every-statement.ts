@@ -27,7 +27,7 @@ const ANY = {
   headers: '{}',
 };
 const TIMES = { dueFrom: '2030-01-01', dueBefore: '2030-01-02' };
-const LIVE = { ...ANY, ...TIMES, error: 'no' };
+const LIVE = { ...ANY, ...TIMES, error: 'no', errorLine: 'no' };
 const IDS = { ids: ['1'] };
 const ENDED = {
   ...LIVE,
@@ -44,6 +44,15 @@ const endedFilters = ({ history }: Tables, first: number): string[] => [
   `${matchingEnded(ENDED as Parameters<typeof matchingEnded>[0], first).sql} AND ${anyNameOf(history)}`,
 ];
 
+/** What a viewer of the dashboard sees: all, or some names and groups. */
+const SCOPES = (first: number): string[] => [
+  'true',
+  matching({ names: ['a'], groups: ['g', 'h'] }, first).sql,
+];
+
+/** A range of a search, whose own parameters are before those of its filter. */
+const WAKES = `d.wake_at >= $5::timestamptz AND d.wake_at <= (SELECT now FROM clock)`;
+
 /** What a statement's function is called with, behind the tables: the values of each parameter. */
 type Choices = readonly (readonly unknown[])[];
 
@@ -54,7 +63,9 @@ const TARGETS = [Targets.CALLS, Targets.KEYS, Targets.IDS];
 
 /** Of those that take more than the tables. Whatever is missing here fails the walk. */
 const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>> = {
+  aheadSql: [SCOPES(2)],
   askRerunSql: [LOCK_WAITS],
+  bucketsSql: [SCOPES(4)],
   cancelSql: [KEPT, LOCK_WAITS, TARGETS, ['first', 'again'], BY],
   cancelWaitingSql: [KEPT],
   claimExhaustedSql: [KEPT],
@@ -62,18 +73,28 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   claimSql: [KEPT],
   completeOneSql: [KEPT],
   completeSql: [KEPT],
+  countUpToSql: (tables) => [['delay'], liveFilters(tables, 2)],
   countEndedSql: (tables) => [endedFilters(tables, 1)],
   countByStateSql: (tables) => [liveFilters(tables, 2)],
+  countWalkedSql: (tables) => [
+    ['wake'],
+    [{ range: WAKES, where: liveFilters(tables, 6).join(' AND ') }],
+  ],
   countSql: (tables) => [liveFilters(tables, 1)],
+  deadSql: [SCOPES(3)],
   declareSql: [KEPT],
   discardDeadSql: [KEPT, LOCK_WAITS, TARGETS, BY],
+  dueSql: [SCOPES(3)],
   endedSql: (tables) => [endedFilters(tables, 5)],
+  endsSql: [SCOPES(3)],
   explainSql: [['key', 'id']],
   groupStatsSql: (tables) => [liveFilters(tables, 2), ['total', 'overdue', 'oldestOverdueMs']],
   idsSql: (tables) => [liveFilters(tables, 3)],
+  limitsSql: [SCOPES(2)],
   listSql: (tables) => [liveFilters(tables, 4), ['read', 'unread']],
   loadSql: [[false, true]],
   moveOnSql: [KEPT, LOCK_WAITS],
+  namesInScopeSql: [SCOPES(2)],
   passOnSql: [KEPT],
   pauseSql: [LOCK_WAITS],
   recurSql: [KEPT],
@@ -88,7 +109,9 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   scheduleKeylessSql: [['usual', 'all', 'recurring']],
   scheduleNewSql: [LOCK_WAITS, ['usual', 'all', 'recurring']],
   scheduleTakenSql: [KEPT, LOCK_WAITS, ['each', 'all or none'], ['when', 'how it recurs']],
+  searchSql: [['wake', 'dead', 'ended'], ['walk', 'few'], [{ range: 'true', where: 'true' }]],
   sweepSql: [[false, true]],
+  walkEndSql: [['wake', 'dead', 'ended'], ['true']],
   withdrawSql: [KEPT],
 };
 

@@ -41,6 +41,8 @@ export interface DelayFilter<N extends DelayName = DelayName> {
   dueBefore?: Date;
   /** The last error contains this text, 1 to 1,000 characters, ignoring case. */
   error?: string;
+  /** The first line of the last error, its first 200 characters, is this; `''`: it has none. */
+  errorLine?: string;
   /** This state, or any of several: `scheduled`, `running`, `retrying`, `dead`. */
   state?: LiveState | readonly LiveState[];
   /** `true`: it recurs. `false`: it does not. */

@@ -220,6 +220,7 @@ const IDS_MAX = 1_000;
 const KEY_LENGTH_MAX = 255;
 const GROUP_LENGTH_MAX = 255;
 const ERROR_LENGTH_MAX = 1_000;
+const ERROR_LINE_LENGTH_MAX = 200;
 const REASON_LENGTH_MAX = 1_000;
 const BY_LENGTH_MAX = 255;
 const PAGE_MAX = 1_000;
@@ -230,7 +231,7 @@ type Parsers<Filter> = {
 };
 
 /** For each field of a row filter: the option it comes from, and its parser. */
-const OF_ANY: Parsers<AnyRowFilter> = {
+const OF_ANY: Parsers<Omit<AnyRowFilter, 'ids'>> = {
   names: ['name', (value) => eachOf(value, 'name', NAMES_MAX, checkName)],
   key: ['key', checkKey],
   keyPrefix: ['keyPrefix', (value) => checkText(value, 'keyPrefix', KEY_LENGTH_MAX)],
@@ -240,6 +241,10 @@ const OF_ANY: Parsers<AnyRowFilter> = {
   dueFrom: ['dueFrom', (value) => instantOf(value, 'dueFrom')],
   dueBefore: ['dueBefore', (value) => instantOf(value, 'dueBefore')],
   error: ['error', (value) => checkText(value, 'error', ERROR_LENGTH_MAX)],
+  errorLine: [
+    'errorLine',
+    (value) => (value === '' ? '' : checkText(value, 'errorLine', ERROR_LINE_LENGTH_MAX)),
+  ],
 };
 
 const OF_LIVE: Parsers<RowFilter> = {
@@ -249,7 +254,7 @@ const OF_LIVE: Parsers<RowFilter> = {
   ids: ['id', (value) => eachOf(value, 'id', IDS_MAX, (one) => String(checkId(one)))],
 };
 
-const OF_ENDED: Parsers<EndedFilter> = {
+const OF_ENDED: Parsers<Omit<EndedFilter, 'ids'>> = {
   ...OF_ANY,
   endStates: ['state', (value) => eachOf(value, 'state', END_STATES.length, checkEndState)],
   endedFrom: ['endedFrom', (value) => instantOf(value, 'endedFrom')],

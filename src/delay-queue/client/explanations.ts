@@ -1,4 +1,4 @@
-import type { EndState } from '../api/delay.js';
+import type { DelayRecord, EndState } from '../api/delay.js';
 import { inWords, printable } from '../api/error-text.js';
 import type { DelayExplanation, DelayExplanationCause } from '../api/explanation.js';
 import { groupNumber, spread } from '../store/rows/attempt-rows.js';
@@ -87,6 +87,13 @@ export function explanationOf(
   const text = `there is no live delay ${what}, and the history that is kept has none either`;
   return { id: null, ...named, group: null, dueAt: null, reason: 'absent', text, also: [] };
 }
+
+/** What became of a delay, by its entry in history. */
+export const explanationOfEnd = (
+  { dueAt, endedAt, ...record }: DelayRecord,
+  nowMs: number,
+): DelayExplanation =>
+  endedOf({ ...record, dueMs: dueAt.getTime(), endedMs: endedAt.getTime() }, nowMs);
 
 function endedOf(end: End, nowMs: number): DelayExplanation {
   const { id, name, key, group, state, latenessMs, error, node, attempts, by } = end;

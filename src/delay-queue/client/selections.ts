@@ -351,13 +351,22 @@ const resultOf = (changed: Changed): CancelResult =>
     ? { verdict: 'absent' }
     : answerOf(changed.verdict as 'cancelled' | 'running', changed);
 
-const textsOf = ({ key, keyPrefix, groups, groupPrefix, headers, error }: RowFilter) => ({
+const textsOf = ({
+  key,
+  keyPrefix,
+  groups,
+  groupPrefix,
+  headers,
+  error,
+  errorLine,
+}: RowFilter) => ({
   key,
   keyPrefix,
   group: groups?.join(' '),
   groupPrefix,
   headers,
   error,
+  errorLine,
 });
 
 /** Zero counts of the verdicts that each call can give. */

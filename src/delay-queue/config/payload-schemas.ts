@@ -164,3 +164,21 @@ async function answeredInTime<Answer>(
   if (value !== LATE) return value;
   throw late(`did not answer within ${ANSWERS_WITHIN_MS} ms`);
 }
+
+/** What schemas offer beside `validate`: see Standard JSON Schema at https://standardschema.dev. */
+interface WithJsonSchema {
+  jsonSchema?: { input?: (options: { target: string }) => unknown };
+}
+
+/** JSON Schema of what goes in; undefined if the schema offers none, or cannot say it. */
+export function jsonSchemaOf(schema: PayloadSchema): object | undefined {
+  try {
+    const standard = schema['~standard'] as object as WithJsonSchema;
+    const found: unknown = standard.jsonSchema?.input?.({ target: 'draft-2020-12' });
+    const copy: unknown = found === undefined ? undefined : JSON.parse(JSON.stringify(found));
+    return typeof copy === 'object' && copy !== null ? copy : undefined;
+  } catch {
+    // One that cannot be written as JSON Schema, such as a transformation.
+    return undefined;
+  }
+}

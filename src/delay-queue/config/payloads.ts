@@ -18,6 +18,7 @@ import {
   asRefusal,
   checkSchemaOption,
   inTime,
+  jsonSchemaOf,
   parsedBy,
   type PayloadSchema,
 } from './payload-schemas.js';
@@ -203,6 +204,12 @@ export class Payloads {
     this.#schemas.set(name, checked);
   }
 
+  /** JSON Schema of what `schedule` takes for that name, if its schema can say it. */
+  jsonSchemaOf(name: string): object | undefined {
+    const schema = this.#schemas.get(name);
+    return schema && jsonSchemaOf(schema);
+  }
+
   /** @throws DelayInvalidError with the path of a value that JSON cannot hold */
   jsonOf(payload: unknown): string {
     const { codec, bytesMax } = this;
@@ -240,6 +247,16 @@ export class Payloads {
    */
   given(text: string, owner: PayloadOwner): unknown {
     return decoded(this.codec, text, owner);
+  }
+
+  /**
+   * The same as JSON. What was stored without a codec is the database's text: its numbers may have
+   * any size.
+   * @throws DelayCodecError
+   */
+  async jsonOfRow(text: string, owner: PayloadOwner): Promise<string> {
+    const value = await this.given(text, owner);
+    return encodedIn(text) === undefined ? text : JSON.stringify(value);
   }
 
   /** Reads what handlers of that name receive; undefined if that is the stored payload. */

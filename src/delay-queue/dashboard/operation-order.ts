@@ -193,6 +193,7 @@ const FILTER = [
   'dueFrom',
   'dueBefore',
   'error',
+  'errorLine',
   'header',
   'id',
 ];

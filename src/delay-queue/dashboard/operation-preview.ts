@@ -6,7 +6,7 @@ import { matching } from '../store/sql/fragments/filter.js';
 import { countByStateSql } from '../store/sql/operations.sql.js';
 import type { Count, OperationAction, Preview } from './contract.js';
 import type { DashboardDatabase, Look } from './dashboard-database.js';
-import { lineOfLive } from './delay-line.js';
+import { liveLine } from './lines.js';
 import type { Deed, Order } from './operation-order.js';
 
 /** Counting stops there. */
@@ -115,5 +115,5 @@ async function sampleOf(
   const state = changeable.filter((each) => wanted.includes(each));
   if (state.length === 0) return [];
   const options = { limit: SAMPLE, payload: false, manager };
-  return (await admin.list({ ...filter, state }, options)).map(lineOfLive);
+  return (await admin.list({ ...filter, state }, options)).map(liveLine);
 }

@@ -15,7 +15,7 @@ import {
 const ANY = { mayBeEmpty: true };
 const INSTANT = new Date(0);
 const ISO = INSTANT.toISOString();
-const OF_ANY = { key: 'k', keyPrefix: 'k', groupPrefix: 'g', error: 'no' };
+const OF_ANY = { key: 'k', keyPrefix: 'k', groupPrefix: 'g', error: 'no', errorLine: '' };
 const LIVE: StoryPosition = { among: 'live', behindId: 0 };
 const ENDED: StoryPosition = { among: 'ended', behind: undefined };
 

@@ -74,7 +74,7 @@ async function calls(admin: DelayAdmin, signal: AbortSignal) {
   if (found.reason === 'notDue') fits<number>(found.inMs);
   fits<readonly DelayExplanationCause[]>(found.also);
   fits<KeyStory>(await admin.story('k'));
-  const about: StoryFilter = { group: ['g', 'h'], headers: { a: 'b' } };
+  const about: StoryFilter = { group: ['g', 'h'], headers: { a: 'b' }, errorLine: 'no' };
   const pages: HistoryPageOptions = { limit: 5, after: 'live 7' };
   fits<KeyStory>(await admin.story(about, pages));
   const past: HistoryFilter = {

@@ -229,11 +229,13 @@ export interface AnyRowFilter {
   dueBefore?: string;
   /** A part of the last error, in any case. */
   error?: string;
+  /** Its first line, as {@link firstLine} has it. */
+  errorLine?: string;
+  ids?: readonly string[];
 }
 
 /** Filter on live delays. */
 export interface RowFilter extends AnyRowFilter {
-  ids?: readonly string[];
   states?: readonly LiveState[];
   repeating?: boolean;
 }
@@ -259,7 +261,7 @@ type Condition<Value> = (value: Value) => [sql: (parameter: string) => string, p
 type Conditions<Filter> = { [Field in keyof Filter]-?: Condition<NonNullable<Filter[Field]>> };
 
 /** The `>=` beside each prefix lets an index scan begin there. */
-const OF_ANY: Conditions<Omit<AnyRowFilter, 'error'>> = {
+const OF_ANY: Conditions<Omit<AnyRowFilter, 'error' | 'errorLine'>> = {
   names: (names) => [(given) => `d.name = ANY (${given}::text[])`, texts(names)],
   key: (key) => [(given) => `d.key = ${given}::text`, key],
   keyPrefix: (prefix) => [
@@ -279,6 +281,7 @@ const OF_ANY: Conditions<Omit<AnyRowFilter, 'error'>> = {
   headers: (json) => [(given) => `d.headers @> ${given}::jsonb`, json],
   dueFrom: (from) => [(given) => `d.due_at >= ${given}::timestamptz`, from],
   dueBefore: (before) => [(given) => `d.due_at < ${given}::timestamptz`, before],
+  ids: (ids) => [(given) => `d.id = ANY (${given}::bigint[])`, texts(ids)],
 };
 
 const errorIn =
@@ -289,9 +292,16 @@ const errorIn =
     part,
   ];
 
+/** SQL for the first line of an error, at most 200 characters; '': none. */
+export const firstLine = (error: string): string =>
+  `COALESCE(pg_catalog.left(pg_catalog.split_part(${error}, pg_catalog.chr(10), 1), 200), '')`;
+
+const errorLineIn =
+  (column: string): Condition<string> =>
+  (line) => [(given) => `${firstLine(`d.${column}`)} = ${given}::text`, line];
+
 const OF_LIVE: Conditions<RowFilter> = {
   ...OF_ANY,
-  ids: (ids) => [(given) => `d.id = ANY (${given}::bigint[])`, texts(ids)],
   states: (states) => [
     (given) =>
       states.join() === 'dead'
@@ -305,6 +315,7 @@ const OF_LIVE: Conditions<RowFilter> = {
     String(is),
   ],
   error: errorIn('last_error'),
+  errorLine: errorLineIn('last_error'),
 };
 
 const OF_ENDED: Conditions<EndedFilter> = {
@@ -313,6 +324,7 @@ const OF_ENDED: Conditions<EndedFilter> = {
   endedFrom: (from) => [(given) => `d.ended_at >= ${given}::timestamptz`, from],
   endedBefore: (before) => [(given) => `d.ended_at < ${given}::timestamptz`, before],
   error: errorIn('error'),
+  errorLine: errorLineIn('error'),
 };
 
 interface Matching {
@@ -345,7 +357,10 @@ function built<Filter>(all: Conditions<Filter>, filter: Filter, first: number): 
  * Condition on row `d` of that table: its name is one of all names there, as for each row with a
  * key. It lets the index on (name, key) find a key, at one step in the index for each name.
  */
-export const anyNameOf = (table: string): string => `d.name = ANY (ARRAY(
+export const anyNameOf = (table: string): string => `d.name = ANY (${namesWithKeys(table)})`;
+
+/** SQL for the names of all rows with a key, as an array. */
+export const namesWithKeys = (table: string): string => `ARRAY(
     WITH RECURSIVE step AS (
       (SELECT name FROM ${table} WHERE key IS NOT NULL ORDER BY name LIMIT 1)
       UNION ALL
@@ -353,4 +368,4 @@ export const anyNameOf = (table: string): string => `d.name = ANY (ARRAY(
               WHERE n.key IS NOT NULL AND n.name > step.name ORDER BY n.name LIMIT 1)
       FROM step WHERE step.name IS NOT NULL
     )
-    SELECT name FROM step WHERE name IS NOT NULL))`;
+    SELECT name FROM step WHERE name IS NOT NULL)`;

@@ -1,0 +1,169 @@
+import { adopted } from '../api/adopted.js';
+import type { DelayRecord, ListedDelay } from '../api/delay.js';
+import type { DelayExplanation } from '../api/explanation.js';
+import { describeError, printable } from '../api/error-text.js';
+import { DelayInvalidError } from '../api/errors.js';
+import { explanationOfEnd } from '../client/explanations.js';
+import { listedOf, recordOf } from '../client/results.js';
+import type { ResolvedOptions } from '../config/options.js';
+import { checkId } from '../config/schedule-options.js';
+import { Recurrence, type StoredRepeat } from '../recurrence/recurrence.js';
+import { SearchStore } from '../store/search.store.js';
+import { SelectionStore } from '../store/selection.store.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
+import type { CauseLine, DelayView, Instant } from './contract.js';
+import type { Look } from './dashboard-database.js';
+import { notFound } from './exchange.js';
+import {
+  attemptLines,
+  endedLine,
+  instantOrNull,
+  instantText,
+  liveLine,
+  moveLines,
+} from './lines.js';
+import type { ResolvedDashboardOptions } from './options.js';
+import type { Rights } from './rights.js';
+
+/** Instants of a recurrence that are shown. */
+const NEXT_MAX = 5;
+
+type Payload = DelayView['payload'];
+
+/** Everything about one delay, live or ended. */
+export class DelayReader {
+  readonly #selection: SelectionStore;
+  readonly #search: SearchStore;
+  readonly #aliveMs: number;
+
+  constructor(
+    private readonly options: ResolvedOptions,
+    private readonly redact: ResolvedDashboardOptions['redact'],
+  ) {
+    this.#selection = new SelectionStore(options.installation);
+    this.#search = new SearchStore(options.installation);
+    this.#aliveMs = options.loadEveryMs * LOADS_MISSED_MAX;
+  }
+
+  /**
+   * @param endedAt of an ended one, to the millisecond; null: the live one, or its newest end
+   * @throws Refusal, DelayInvalidError
+   */
+  async view(
+    look: Look,
+    rights: Rights,
+    { id, endedAt }: { id: string; endedAt: string | null },
+  ): Promise<DelayView> {
+    checkId(id);
+    const live = endedAt === null ? await this.#live(look, id, rights) : undefined;
+    return live ?? (await this.#ended(look, id, endedAt, rights));
+  }
+
+  async #live(look: Look, id: string, rights: Rights): Promise<DelayView | undefined> {
+    const page = { behindId: 0, limit: 1 };
+    const [row] = await this.#selection.list(look, { ids: [id] }, page, this.#aliveMs);
+    if (row === undefined) return undefined;
+    if (!rights.sees(row)) throw notFound();
+    const [delay] = await listedOf([{ ...row, payload: null }], this.options.payloads);
+    if (delay === undefined) throw notFound();
+    const explanation = await look.admin.explain({ id }, { manager: look.manager });
+    const nowMs = await this.#search.nowMs(look);
+    return {
+      ...this.#common(delay, explanation, nowMs),
+      delay: liveLine(delay),
+      lastError: delay.lastError,
+      payload: rights.may('viewPayloads')
+        ? await this.#payload(row.payload ?? 'null', row)
+        : { is: 'hidden' },
+      repeat: delay.repeat && {
+        every: 'every' in delay.repeat ? delay.repeat.every : null,
+        cron: 'cron' in delay.repeat ? delay.repeat.cron : null,
+        timeZone: 'cron' in delay.repeat ? delay.repeat.timeZone : null,
+        next: nextInstants(row.repeat, row.due_ms, nowMs),
+      },
+      rerunAt: instantOrNull(delay.rerunAt),
+      by: null,
+      node: delay.waitsFor?.what === 'attempt' ? delay.waitsFor.node : null,
+    };
+  }
+
+  async #ended(look: Look, id: string, endedAt: string | null, rights: Rights): Promise<DelayView> {
+    const filter = { ids: [id], ...(endedAt !== null && within(endedAt)) };
+    const search = { order: 'ended', way: 'walk', filter } as const;
+    const [hit] = await this.#search.page(look, search, { behind: undefined, limit: 1 });
+    const record = hit?.row && recordOf(hit.row);
+    if (!record || !rights.sees(record)) throw notFound();
+    const nowMs = await this.#search.nowMs(look);
+    const explanation = explanationOfEnd(record, nowMs);
+    return {
+      ...this.#common(record, explanation, nowMs),
+      delay: endedLine(record),
+      lastError: record.error,
+      payload: { is: 'notKept' },
+      repeat: null,
+      rerunAt: null,
+      by: record.by,
+      node: record.node,
+    };
+  }
+
+  #common(
+    { attemptLog, moveLog, headers }: ListedDelay | DelayRecord,
+    { reason, text, also }: Pick<DelayExplanation, 'reason' | 'text' | 'also'>,
+    nowMs: number,
+  ) {
+    return {
+      now: instantText(new Date(nowMs)),
+      explanation: { ...causeOf({ reason, text }), also: also.map(causeOf) },
+      attempts: attemptLines(attemptLog),
+      moves: moveLines(moveLog),
+      headers: { ...headers },
+      keepsAttempts: this.options.historyKept === 'attempts',
+    };
+  }
+
+  async #payload(
+    text: string,
+    { name, key }: { name: string; key: string | null },
+  ): Promise<Payload> {
+    const { payloads } = this.options;
+    const owner = { name, key };
+    try {
+      if (this.redact === undefined) {
+        return { is: 'shown', json: await payloads.jsonOfRow(text, owner) };
+      }
+      const given = await payloads.given(text, owner);
+      const shown = JSON.stringify(await adopted(this.redact(given, owner))) as string | undefined;
+      return shown === undefined ? { is: 'hidden' } : { is: 'redacted', json: shown };
+    } catch (error) {
+      return { is: 'unreadable', message: printable(describeError(error)) };
+    }
+  }
+}
+
+const causeOf = ({ reason, text }: CauseLine): CauseLine => ({ reason, text });
+
+/** A recurrence that another program wrote may have none. */
+function nextInstants(repeat: string | null, dueMs: number, nowMs: number): Instant[] {
+  const next: Instant[] = [];
+  try {
+    const recurrence = new Recurrence(JSON.parse(repeat ?? 'null') as StoredRepeat);
+    for (let atMs = dueMs; next.length < NEXT_MAX;) {
+      atMs = recurrence.nextMs(atMs, Math.max(atMs, nowMs));
+      next.push(new Date(atMs).toISOString());
+    }
+  } catch {
+    // What was found before it ended is shown.
+  }
+  return next;
+}
+
+/** The millisecond of an instant. @throws DelayInvalidError */
+function within(endedAt: string): { endedFrom: string; endedBefore: string } {
+  const ms = Date.parse(endedAt);
+  if (Number.isNaN(ms)) throw new DelayInvalidError('endedAt', 'must be an instant');
+  return {
+    endedFrom: new Date(ms).toISOString(),
+    endedBefore: new Date(ms + 1).toISOString(),
+  };
+}

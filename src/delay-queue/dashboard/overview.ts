@@ -1,0 +1,166 @@
+import type { HealthReason } from '../api/health.js';
+import { pauseOf } from '../client/results.js';
+import type { ResolvedOptions } from '../config/options.js';
+import type { DelayHealth } from '../delay.health.js';
+import { PauseStore } from '../store/limit.store.js';
+import {
+  ENDS_READ_MAX,
+  OverviewStore,
+  type Scope,
+  WAKES_READ_MAX,
+} from '../store/overview.store.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
+import type { LimitRow, NodeSeenRow } from '../store/sql/overview.sql.js';
+import type {
+  DueTimeline,
+  HealthLine,
+  LimitLine,
+  NodeLine,
+  Overview,
+  PauseLine,
+  SearchFilter,
+} from './contract.js';
+import type { DashboardDatabase, Look } from './dashboard-database.js';
+import { instantOrNull } from './lines.js';
+import { nameLines } from './name-lines.js';
+import type { Rights } from './rights.js';
+
+/** By timeline: a bucket counts up to `readMax` rows, which together are 15 to 60 ms. */
+const TIMELINES = {
+  minute: { count: 60, stepMs: 1_000, readMax: 1_000 },
+  hour: { count: 60, stepMs: 60_000, readMax: 1_000 },
+  day: { count: 24, stepMs: 3_600_000, readMax: 5_000 },
+} as const;
+
+/** A node that has been silent for longer is no news: a killed process may have been replaced. */
+const SILENT_SHOWN_MS = 3_600_000;
+
+/** What is due, late, running and dead. */
+export class OverviewReader {
+  readonly #store: OverviewStore;
+  readonly #pauses: PauseStore;
+  readonly #aliveMs: number;
+
+  constructor(
+    { installation, loadEveryMs }: ResolvedOptions,
+    private readonly database: DashboardDatabase,
+    private readonly health: DelayHealth | null,
+  ) {
+    this.#store = new OverviewStore(installation);
+    this.#pauses = new PauseStore(installation);
+    this.#aliveMs = loadEveryMs * LOADS_MISSED_MAX;
+  }
+
+  async read(rights: Rights): Promise<Overview> {
+    const report = rights.seesAll ? await this.health?.check() : undefined;
+    const overview = await this.database.look((look) => this.#read(look, rights));
+    const health = report && {
+      ...report,
+      reasons: report.reasons.map((reason) => healthLine(reason, overview.now)),
+    };
+    return { ...overview, health: health ?? null };
+  }
+
+  async #read(look: Look, rights: Rights): Promise<Omit<Overview, 'health'>> {
+    const scope = scopeOf(rights);
+    const minute = await this.#timeline(look, scope, 'minute');
+    const hour = await this.#timeline(look, scope, 'hour');
+    const day = await this.#timeline(look, scope, 'day');
+    const nodes = await this.#store.nodes(look, this.#aliveMs);
+    const pauses = (await this.#pauses.list(look)).map(pauseOf);
+    const ends = await this.#store.ends(look, scope);
+    const nowMs = Date.parse(minute.from);
+    const names = nameLines({
+      known: rights.seesAll ? await this.#store.names(look) : (rights.names ?? []),
+      due: await this.#store.due(look, scope, this.#aliveMs),
+      ahead: await this.#store.ahead(look, scope),
+      dead: await this.#store.dead(look, scope, GROUPS_READ_MAX),
+      ends,
+      inGroups: rights.groups === null ? null : await this.#store.namesInScope(look, scope),
+      estimates: rights.groups === null ? await this.#store.estimates(look) : new Map(),
+      nodes: nodes.filter(({ isSilent }) => !isSilent),
+      pauses,
+    });
+    const shown = new Set(names.map(({ name }) => name));
+    const sinceMs = ends.read < ENDS_READ_MAX ? nowMs - DAY_MS : (ends.sinceMs ?? nowMs);
+    return {
+      now: minute.from,
+      due: { minute, hour, day },
+      names,
+      since: instant(sinceMs),
+      nodes: rights.seesAll ? nodeLines(nodes, nowMs) : null,
+      pauses: pauses
+        .filter(
+          ({ name, group }) => shown.has(name) && (group === null || rights.sees({ name, group })),
+        )
+        .map(({ pausedAt, until, ...pause }): PauseLine => ({
+          ...pause,
+          pausedAt: pausedAt.toISOString(),
+          until: instantOrNull(until),
+        })),
+      limits: (await this.#store.limits(look, scope)).map(limitLine),
+    };
+  }
+
+  async #timeline(look: Look, scope: Scope, which: keyof typeof TIMELINES): Promise<DueTimeline> {
+    const timeline = TIMELINES[which];
+    const buckets = await this.#store.buckets(look, scope, timeline);
+    return {
+      from: instant(buckets[0]?.fromMs ?? 0),
+      stepMs: timeline.stepMs,
+      counts: buckets.map(({ count }) => count),
+      atLeast: buckets.map(({ read }) => read >= timeline.readMax),
+    };
+  }
+}
+
+/** Of dead letters: all that are read. */
+const GROUPS_READ_MAX = 10_000;
+const DAY_MS = 86_400_000;
+
+const instant = (ms: number): string => new Date(ms).toISOString();
+
+export const scopeOf = ({ names, groups }: Rights): Scope => ({
+  ...(names && { names }),
+  ...(groups && { groups }),
+});
+
+function nodeLines(nodes: readonly NodeSeenRow[], nowMs: number): NodeLine[] {
+  return nodes
+    .filter(({ isSilent, seenMs }) => !isSilent || nowMs - seenMs < SILENT_SHOWN_MS)
+    .map(({ name, names, startedMs, seenMs, isSilent, running, leaseEndsMs, read }) => ({
+      name,
+      names,
+      startedAt: instant(startedMs),
+      seenAt: instant(seenMs),
+      isSilent,
+      running: { count: running, is: read < WAKES_READ_MAX ? 'exact' : 'atLeast' },
+      nextLeaseEndsAt: leaseEndsMs === null ? null : instant(leaseEndsMs),
+    }));
+}
+
+const limitLine = ({ fullSinceMs, nextMs, ...limit }: LimitRow): LimitLine => ({
+  ...limit,
+  fullSince: fullSinceMs === null ? null : instant(fullSinceMs),
+  nextAt: nextMs === null ? null : instant(nextMs),
+});
+
+function healthLine(reason: HealthReason, now: string): HealthLine {
+  const { status, text } = reason;
+  const name = 'name' in reason ? reason.name : null;
+  return { reason: reason.reason, status, text, name, search: searchOf(reason, now) };
+}
+
+/** The delays that a reason is about. */
+function searchOf(reason: HealthReason, now: string): SearchFilter | null {
+  switch (reason.reason) {
+    case 'late':
+    case 'unserved':
+    case 'held':
+      return { name: reason.name, state: ['scheduled', 'retrying'], dueBefore: now };
+    case 'deadLetters':
+      return { state: ['dead'] };
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,232 @@
+import { DelayInvalidError } from '../api/errors.js';
+import { sqlStateOf } from '../database/driver-errors.js';
+import { given, type Runner } from '../database/runner.js';
+import { type Installation, type Tables, tablesOf } from '../database/tables.js';
+import type { CountAnswer } from './rows/answers.js';
+import { type Answer, numberOf, reader } from './rows/columns.js';
+import {
+  anyNameOf,
+  type EndedFilter,
+  matching,
+  matchingEnded,
+  type RowFilter,
+} from './sql/fragments/filter.js';
+import { ENDED, type EndedRow } from './sql/history.sql.js';
+import {
+  countUpToSql,
+  countWalkedSql,
+  isNameSql,
+  NOW,
+  nowSql,
+  ORDERS,
+  type SearchOrder,
+  searchSql,
+  type SearchWay,
+  walkEndSql,
+} from './sql/search.sql.js';
+
+/** Rows that one page of a walk reads: 10 to 80 ms. */
+export const WALK_ROWS_MAX = 50_000;
+
+/** So many rows are sorted rather than walked to. */
+export const FEW_ROWS_MAX = 10_000;
+
+/** A search in one order, one way. */
+export interface Search {
+  order: SearchOrder;
+  way: SearchWay;
+  filter: RowFilter & EndedFilter;
+  /** A further condition on row `d`; without parameters. */
+  and?: string;
+}
+
+/** A row, and its position in the order; `row` is null for a live delay. */
+export interface Hit {
+  id: string;
+  position: string;
+  row: EndedRow | null;
+}
+
+/** In each order, before all rows. */
+const BEGINNINGS: Readonly<Record<SearchOrder, string>> = {
+  wake: '-infinity,0',
+  dead: '9223372036854775807',
+  ended: 'infinity,0,0',
+};
+
+/** Finds delays page by page, and never reads the whole table. */
+export class SearchStore {
+  readonly #tables: Tables;
+
+  constructor(of: Installation) {
+    this.#tables = tablesOf(of);
+  }
+
+  /** @param behind a position; undefined: from the beginning */
+  async page(
+    runner: Runner,
+    search: Search,
+    { behind, limit }: { behind: string | undefined; limit: number },
+  ): Promise<Hit[]> {
+    const { order, way } = search;
+    const position = positionIn(order, behind);
+    const { parameters, ...conditions } = this.#conditions(search, position.length + 3);
+    const most = way === 'walk' ? WALK_ROWS_MAX : FEW_ROWS_MAX;
+    const sql = searchSql(this.#tables, order, way, conditions);
+    const answers = await runner
+      .query<Answer>(sql, [...position, limit, most, ...parameters])
+      .catch((error: unknown) => {
+        throw behind !== undefined && isDataError(error) ? notAPage() : error;
+      });
+    const endedOf = order === 'ended' ? reader(ENDED) : () => null;
+    return answers.map((answer) => ({
+      id: String(answer['id']),
+      position: String(answer['position']),
+      row: endedOf(answer),
+    }));
+  }
+
+  /** @returns the position that a walk's page has read to; undefined: to the end */
+  async walkEnd(
+    runner: Runner,
+    { order, filter }: Search,
+    behind: string | undefined,
+  ): Promise<string | undefined> {
+    const position = positionIn(order, behind);
+    const range = rangeOf(order, filter, position.length + 3);
+    const [answer] = await runner.query<{ position: string }>(
+      walkEndSql(this.#tables, order, range.sql),
+      [...position, WALK_ROWS_MAX - 1, 1, ...range.parameters],
+    );
+    return answer?.position;
+  }
+
+  /** How many match; `isAll`: none was left unread. */
+  async count(runner: Runner, search: Search): Promise<{ matched: number; isAll: boolean }> {
+    const { order, way } = search;
+    if (way === 'few') {
+      const { range, where, parameters } = this.#conditions(search, 2);
+      const { table, within } = ORDERS[order];
+      const sql = `${within} AND ${range} AND ${where}`;
+      return { matched: await this.#upTo(runner, table, sql, parameters), isAll: true };
+    }
+    const position = positionIn(order, undefined);
+    const { parameters, ...conditions } = this.#conditions(search, position.length + 3);
+    const [answer] = await runner.query<{ matched: string; read: string }>(
+      countWalkedSql(this.#tables, order, conditions),
+      [...position, 0, WALK_ROWS_MAX, ...parameters],
+    );
+    const { matched, read } = given(answer);
+    return { matched: numberOf(matched), isAll: numberOf(read) < WALK_ROWS_MAX };
+  }
+
+  /** Whether an index leads to all rows of the filter, and these are few. */
+  async areFew(
+    runner: Runner,
+    table: 'delay' | 'history',
+    filter: IndexedFilter,
+    and = 'true',
+  ): Promise<boolean> {
+    const { sql, parameters } = this.#where(table, filter, 2);
+    const found = await this.#upTo(runner, table, `${sql} AND ${and}`, parameters);
+    return found < FEW_ROWS_MAX;
+  }
+
+  async exists(
+    runner: Runner,
+    table: 'delay' | 'history',
+    filter: IndexedFilter,
+  ): Promise<boolean> {
+    const { sql, parameters } = this.#where(table, filter, 2);
+    return (await this.#upTo(runner, table, sql, parameters, 1)) > 0;
+  }
+
+  /** The clock of the database. */
+  async nowMs(runner: Runner): Promise<number> {
+    const [answer] = await runner.query<Answer>(nowSql(this.#tables), []);
+    return reader(NOW)(given(answer)).nowMs;
+  }
+
+  /** Whether a node, a pause, a limit, or a delay with a key has that name. */
+  async isName(runner: Runner, name: string): Promise<boolean> {
+    return (await runner.query(isNameSql(this.#tables), [name])).length > 0;
+  }
+
+  async #upTo(
+    runner: Runner,
+    table: 'delay' | 'history',
+    where: string,
+    parameters: readonly string[],
+    most = FEW_ROWS_MAX,
+  ): Promise<number> {
+    const [answer] = await runner.query<CountAnswer>(countUpToSql(this.#tables, table, where), [
+      most,
+      ...parameters,
+    ]);
+    return numberOf(given(answer).count);
+  }
+
+  #conditions({ order, filter, and = 'true' }: Search, first: number) {
+    const range = rangeOf(order, filter, first);
+    const { table } = ORDERS[order];
+    const { sql, parameters } = this.#where(table, filter, first + range.parameters.length);
+    return {
+      range: range.sql,
+      where: `${sql} AND ${and}`,
+      parameters: [...range.parameters, ...parameters],
+    };
+  }
+
+  #where(
+    table: 'delay' | 'history',
+    filter: RowFilter & EndedFilter,
+    first: number,
+  ): { sql: string; parameters: string[] } {
+    const { sql, parameters } =
+      table === 'delay' ? matching(filter, first) : matchingEnded(filter, first);
+    const isOfAnyName =
+      filter.names === undefined && (filter.key ?? filter.keyPrefix) !== undefined;
+    if (!isOfAnyName) return { sql, parameters };
+    return { sql: `${sql} AND ${anyNameOf(this.#tables[table])}`, parameters };
+  }
+}
+
+/** What an index finds. */
+export type IndexedFilter = Pick<RowFilter, 'ids' | 'names' | 'key' | 'keyPrefix' | 'groups'>;
+
+const notAPage = (): DelayInvalidError =>
+  new DelayInvalidError('after', 'must be the `next` of a page');
+
+/** A value that its type does not have: the parameters of a filter were checked before. */
+const isDataError = (error: unknown): boolean => sqlStateOf(error)?.startsWith('22') ?? false;
+
+function positionIn(order: SearchOrder, behind: string | undefined): string[] {
+  const parts = (behind ?? BEGINNINGS[order]).split(',');
+  if (parts.length === ORDERS[order].columns.length) return parts;
+  throw notAPage();
+}
+
+/** Where in the order the rows of the filter are. A delay's wake is never before it is due. */
+function rangeOf(
+  order: SearchOrder,
+  { states, dueFrom, endedFrom, endedBefore }: RowFilter & EndedFilter,
+  first: number,
+): { sql: string; parameters: string[] } {
+  const conditions: string[] = ['true'];
+  const parameters: string[] = [];
+  const bound = (sql: string, at: string | undefined): void => {
+    if (at === undefined) return;
+    conditions.push(`${sql} $${first + parameters.length}::timestamptz`);
+    parameters.push(at);
+  };
+  if (order === 'wake') {
+    bound('d.wake_at >=', dueFrom);
+    if (states?.join() === 'running') conditions.push('d.wake_at <= (SELECT now FROM clock)');
+    if (states?.includes('dead') === false) conditions.push("d.wake_at < 'infinity'");
+  }
+  if (order === 'ended') {
+    bound('d.ended_at >=', endedFrom);
+    bound('d.ended_at <', endedBefore);
+  }
+  return { sql: conditions.join(' AND '), parameters };
+}
