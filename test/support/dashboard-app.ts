@@ -20,6 +20,8 @@ export interface DashboardSetup extends NodeSetup {
   /** In the place of one made of `dashboard`. */
   module?: DynamicModule;
   server?: 'express' | 'fastify';
+  /** `false`: the application parses no bodies. */
+  bodyParser?: false;
   /** Before it listens. */
   prepare?: (app: INestApplication) => void;
 }
@@ -44,6 +46,7 @@ export class DashboardApp {
     module,
     server = 'express',
     prepare,
+    bodyParser,
     ...setup
   }: DashboardSetup): Promise<DashboardApp> {
     const root: DynamicModule = {
@@ -61,6 +64,7 @@ export class DashboardApp {
     const app = await NestFactory.create(root, adapter, {
       logger: setup.logger ?? false,
       abortOnError: false,
+      ...(bodyParser === false && { bodyParser }),
     });
     prepare?.(app);
     await app.listen(0, '127.0.0.1');
@@ -100,7 +104,7 @@ export class DashboardApp {
     return answered<Body>(
       await fetch(new URL(path, this.url), {
         method: 'POST',
-        body: JSON.stringify(body),
+        body: typeof body === 'string' ? body : JSON.stringify(body),
         headers: { ...ofPage, ...headers },
       }),
     );

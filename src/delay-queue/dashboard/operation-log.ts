@@ -17,7 +17,7 @@ import {
 } from '../store/sql/operations.sql.js';
 import type { Count, OperationAction, OperationLine } from './contract.js';
 import type { DashboardDatabase } from './dashboard-database.js';
-import { notFound } from './exchange.js';
+import { notFound, Refusal } from './exchange.js';
 
 /** An operation before it is written down. */
 export interface NewOperation {
@@ -29,6 +29,9 @@ export interface NewOperation {
 }
 
 export type Counts = Record<string, number>;
+
+/** Each time, another one has begun in the same microsecond. */
+const OPEN_TRIES = 20;
 
 /** `behind` this one; the newest has the greatest. */
 const NEWEST = String(Number.MAX_SAFE_INTEGER);
@@ -53,9 +56,14 @@ export class OperationLog {
     this.#row = reader(operationOf(tables));
   }
 
-  open({ action, who, why, asked }: NewOperation): Promise<OperationLine> {
+  async open({ action, who, why, asked }: NewOperation): Promise<OperationLine> {
     const { nodeName } = this.database.options;
-    return this.#write(this.#sql.open, [action, who, nodeName, why, JSON.stringify(asked), '{}']);
+    const parameters = [action, who, nodeName, why, JSON.stringify(asked), '{}'];
+    for (let tries = 1; tries <= OPEN_TRIES; tries += 1) {
+      const [row] = await this.database.write<Answer>(this.#sql.open, parameters);
+      if (row !== undefined) return lineOf(this.#row(row));
+    }
+    throw new Refusal('busy', 'Others begin operations at the same time. Try again.');
   }
 
   /** @param listed how many changes it has already */

@@ -211,6 +211,12 @@ function delayFilterOf(given: unknown): DelayFilter {
     ...(dueBefore !== undefined && { dueBefore: instant(dueBefore, 'filter.dueBefore') }),
     ...(header !== undefined && { headers: headerOf(header) }),
   };
+  // Each is a single one, with which the viewer's own are compared.
+  for (const field of ['name', 'group', 'id']) {
+    if (Array.isArray(rest[field])) {
+      throw new DelayInvalidError(`filter.${field}`, 'must be a text, not an array');
+    }
+  }
   filterOf(filter, { mayBeEmpty: false });
   return filter;
 }

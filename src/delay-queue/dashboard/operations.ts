@@ -152,7 +152,8 @@ export class Operations {
         open.line = await write();
         break;
       } catch (error) {
-        if (tries >= TRIES || this.queue.closing.aborted || error instanceof Refusal) throw error;
+        const isGone = error instanceof Refusal && error.problem === 'notFound';
+        if (isGone || tries >= TRIES || this.queue.closing.aborted) throw error;
         await rest(pauseMs(AGAIN, tries));
       }
     }

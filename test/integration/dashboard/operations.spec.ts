@@ -8,6 +8,7 @@ import type {
   Problem,
 } from '../../../src/delay-queue/dashboard/contract.js';
 import { DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
+import { changesOf, insertDelays, operationWhen } from '../../support/dashboard-operations.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
@@ -37,27 +38,10 @@ afterAll(async () => {
 const start = (setup: Partial<DashboardSetup> = {}): Promise<DashboardApp> =>
   DashboardApp.start({ url: database.url, ...setup });
 
-/** @returns their ids */
-async function insert(state: 'dead' | 'scheduled', many = 1, name = 'test.a'): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>(
-    `INSERT INTO delay_queue.delay (name, key, group_id, payload, due_at, wake_at, created_at, attempts, last_error)
-     SELECT $1, $1 || ' ' || n, 'g' || n % 3, '{"secret": 1}', now() + interval '1 day',
-            CASE WHEN $2 THEN 'infinity' ELSE now() + interval '1 day' END, now(),
-            CASE WHEN $2 THEN 3 ELSE 0 END, CASE WHEN $2 THEN 'Error: no' END
-     FROM generate_series(1, $3::int) n
-     RETURNING id::text`,
-    [name, state === 'dead', many],
-  );
-  return rows.map(({ id }) => id);
-}
+const insert = (state: 'dead' | 'scheduled', many = 1, name = 'test.a'): Promise<string[]> =>
+  insertDelays(client, { name, many, dead: state === 'dead' });
 
 const order = (body: object) => app.post<OperationLine>('api/operations', body);
-
-const ended = (id: string): Promise<OperationView> =>
-  until(
-    async () => (await app.get<OperationView>(`api/operations/${id}`)).body,
-    ({ operation }) => operation.endedAt !== null,
-  );
 
 it('retries the dead letters that match, and says what it changed', async () => {
   const ids = await insert('dead', 3);
@@ -144,9 +128,11 @@ it('aborts a running attempt, and lists it as aborted', async () => {
     (count) => count === 1,
   );
   const { body } = await order({ action: 'abort', which: { filter: { state: ['running'] } } });
-  const view = await ended(body.id);
-  expect(view.operation).toMatchObject({ state: 'done', counts: { aborted: 1 } });
-  expect(view.changes).toMatchObject([{ id, name: 'test.held', key: null, verdict: 'aborted' }]);
+  const line = await operationWhen(app, body.id, ({ endedAt }) => endedAt !== null);
+  expect(line).toMatchObject({ state: 'done', counts: { aborted: 1 } });
+  expect(await changesOf(app, body.id)).toMatchObject([
+    { id, name: 'test.held', key: null, verdict: 'aborted' },
+  ]);
 });
 
 it('pauses and resumes a name', async () => {

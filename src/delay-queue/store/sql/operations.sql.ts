@@ -46,8 +46,9 @@ export const operationOf = (tables: Tables) => ({
 export type OperationRow = RowOf<ReturnType<typeof operationOf>>;
 
 /**
- * Writes a new one, and removes old ones. Parameters: action, who, node, why, asked, counts.
- * Its id is later than each other: a clock may stand still, or go back.
+ * Writes a new one, and removes old ones. Parameters: action, who, node, why, asked, counts. Its id
+ * is greater than each that it sees: a clock may stand still, or go back. Answers no row if another
+ * one has taken that id meanwhile.
  */
 export const openOperationSql = (tables: Tables): string => `
 WITH ${clock(tables)},
@@ -66,6 +67,7 @@ o AS (
   SELECT GREATEST(${presentEpochUs('clock.now')}, (SELECT pg_catalog.max(id) + 1 FROM ${tables.operation})),
          clock.now, ${nodesNow(tables)}, $1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::jsonb
   FROM clock
+  ON CONFLICT DO NOTHING
   RETURNING *
 )
 SELECT ${selected(operationOf(tables))} FROM o, clock`;
