@@ -1,15 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import axe from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { InvariantsWatch } from '../../src/shop/invariants/invariants.watch.js';
 import { RunningShop } from '../e2e/support/running-shop.js';
 import { until } from '../support/until.js';
+import { overflowOf, violationsOn } from './support/accessibility.js';
 import { openBrowser, Visitor } from './support/visitor.js';
-
-interface Violation {
-  id: string;
-  nodes: { html: string; failureSummary: string }[];
-}
 
 const WIDE = { width: 1280, height: 900 };
 const PHONE = { width: 390, height: 844 };
@@ -45,14 +40,8 @@ describe('how the page looks', () => {
       await page.getByRole('heading', { name: title, exact: true }).waitFor();
       await page.locator('.order').first().waitFor();
       await page.locator('.invariants summary').click();
-      const violations = (await page.evaluate(
-        `${axe.source}; axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)`,
-      )) as Violation[];
-      expect(
-        violations.map(({ id, nodes }) => [id, nodes[0]?.html, nodes[0]?.failureSummary]),
-      ).toEqual([]);
-      const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-      expect(wider).toBeLessThanOrEqual(0);
+      expect(await violationsOn(page)).toEqual([]);
+      expect(await overflowOf(page)).toBe(0);
       await visitor.leave();
     },
   );

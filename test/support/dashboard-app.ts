@@ -22,6 +22,8 @@ export interface DashboardSetup extends NodeSetup {
   server?: 'express' | 'fastify';
   /** `false`: the application parses no bodies. */
   bodyParser?: false;
+  /** Default: any that is free. */
+  port?: number;
   /** Before it listens. */
   prepare?: (app: INestApplication) => void;
 }
@@ -45,6 +47,7 @@ export class DashboardApp {
     dashboard,
     module,
     server = 'express',
+    port: wanted = 0,
     prepare,
     bodyParser,
     ...setup
@@ -67,7 +70,7 @@ export class DashboardApp {
       ...(bodyParser === false && { bodyParser }),
     });
     prepare?.(app);
-    await app.listen(0, '127.0.0.1');
+    await app.listen(wanted, '127.0.0.1');
     const { port } = app.getHttpServer().address() as { port: number };
     const path = dashboard?.path ?? '/delays';
     return new DashboardApp(app, `http://127.0.0.1:${port}${path}/`);

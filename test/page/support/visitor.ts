@@ -9,11 +9,12 @@ import type {
   Page,
 } from 'playwright-core';
 import { launchChromium } from './chromium.js';
+import { Complaints } from './complaints.js';
 
 const BUILD = fileURLToPath(new URL('../../../tools/page/build.mjs', import.meta.url));
 
 /** Slower machines than ours are in use; who hangs is given up all the same. */
-const SEEN_WITHIN_MS = 30_000;
+export const SEEN_WITHIN_MS = 30_000;
 
 /** A browser on the page as it is in the sources. */
 export async function openBrowser(): Promise<Browser> {
@@ -23,8 +24,7 @@ export async function openBrowser(): Promise<Browser> {
 
 /** Somebody who looks at the page, with a browser's profile of their own. */
 export class Visitor {
-  /** What the page asked for at other hosts, what broke, and what its policy forbade. */
-  readonly #complaints: string[] = [];
+  readonly #complaints = new Complaints();
 
   private constructor(
     private readonly context: BrowserContext,
@@ -39,21 +39,10 @@ export class Visitor {
     const context = await browser.newContext({ locale: 'en-GB', ...options });
     context.setDefaultTimeout(SEEN_WITHIN_MS);
     const visitor = new Visitor(context, await context.newPage());
-    visitor.#listen(new URL(url).host);
+    visitor.#complaints.listen(visitor.page, new URL(url).host);
     await visitor.page.goto(url);
     await visitor.page.getByRole('heading', { level: 2 }).first().waitFor();
     return visitor;
-  }
-
-  #listen(host: string): void {
-    this.page.on('request', (request) => {
-      const url = new URL(request.url());
-      if (url.protocol !== 'data:' && url.host !== host) this.#complaints.push(`asks ${url.host}`);
-    });
-    this.page.on('pageerror', (error) => this.#complaints.push(`breaks: ${error.message}`));
-    this.page.on('console', (message) => {
-      if (/Content Security Policy/i.test(message.text())) this.#complaints.push(message.text());
-    });
   }
 
   button(name: string | RegExp): Locator {
@@ -123,6 +112,6 @@ export class Visitor {
   /** @throws when the page broke, asked for something elsewhere or was stopped by its policy */
   async leave(): Promise<void> {
     await this.context.close();
-    if (this.#complaints.length > 0) throw new Error(this.#complaints.join('\n'));
+    this.#complaints.throwIfAny();
   }
 }

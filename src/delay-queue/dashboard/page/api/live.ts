@@ -1,14 +1,17 @@
 import { signal } from '@preact/signals';
 import { serverClock, tick } from '../../../../ui/server-clock.js';
-import type { LiveEvents, OperationLine, Overview } from '../../contract.js';
+import type { LiveEvents, OperationLine, Overview, Problem } from '../../contract.js';
 import { reload } from './answer.js';
 
 const AGAIN_AFTER_MS = [500, 1_000, 2_000, 5_000];
 
-/** `trouble`: the server answers, its database does not. */
+/** `trouble`: the server answers, but cannot say how things are. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'trouble';
 
 export const connection = signal<Connection>('connecting');
+
+/** Why it cannot. */
+export const trouble = signal<Problem | null>(null);
 
 /** As of the last event; stays while the connection is lost. */
 export const overview = signal<Overview | null>(null);
@@ -52,7 +55,8 @@ function open(): void {
     operations.value = new Map(operations.value).set(line.id, line);
     if (line.endedAt !== null && before?.endedAt !== line.endedAt) reload();
   });
-  on('problem', () => {
+  on('problem', (problem) => {
+    trouble.value = problem;
     connection.value = 'trouble';
   });
   // A browser connects again by itself, but not after an error status.

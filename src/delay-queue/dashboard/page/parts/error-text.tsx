@@ -1,6 +1,6 @@
 import { words } from '../words/language.js';
 
-/** Its first line; the rest, such as a stack, when asked for. */
+/** Its first line; all of it when asked for. */
 export function ErrorText({ text }: { text: string }) {
   const [first = '', ...rest] = text.split('\n');
   return (
@@ -10,8 +10,8 @@ export function ErrorText({ text }: { text: string }) {
       </p>
       {rest.some((line) => line.trim() !== '') && (
         <details>
-          <summary>{words.value.stack}</summary>
-          <pre tabIndex={0}>{rest.join('\n')}</pre>
+          <summary>{words.value.wholeError}</summary>
+          <pre tabIndex={0}>{text}</pre>
         </details>
       )}
     </div>

@@ -1,12 +1,17 @@
 import { clock } from '../../../../ui/written.js';
-import { connection, overview } from '../api/live.js';
+import { connection, overview, trouble } from '../api/live.js';
 import { words } from '../words/language.js';
 
 /** Shown while no news come. The element is always there, so that its text is read out. */
 export function ConnectionBanner() {
-  const { lost, trouble, asOf } = words.value;
+  const { lost, asOf, problems } = words.value;
   const state = connection.value;
-  const title = state === 'lost' ? lost : state === 'trouble' ? trouble : null;
+  const title =
+    state === 'lost'
+      ? lost
+      : state === 'trouble' && trouble.value
+        ? problems[trouble.value.problem]
+        : null;
   const last = overview.value?.now;
   return (
     <div role="status" class="banner-place">

@@ -32,9 +32,8 @@ export const zh: Words = {
   onlyGroups: (groups) => `可见分组：${groups}。`,
   loading: '正在加载…',
   notOpened: '无法打开控制台',
-  connections: { connecting: '正在连接', live: '实时', lost: '正在重连', trouble: '数据库无响应' },
+  connections: { connecting: '正在连接', live: '实时', lost: '正在重连', trouble: '暂无更新' },
   lost: '连接已断开，正在重连…',
-  trouble: '数据库没有响应。',
   asOf: (time) => `当前显示的是 ${time} 的状态。`,
   problems: {
     notFound: '',
@@ -43,7 +42,7 @@ export const zh: Words = {
     forged: '请求被拒绝。',
     busy: '服务器繁忙，请稍后再试。',
     slow: '数据库用时过长，请缩小筛选范围。',
-    databaseGone: '数据库没有响应，当前显示的是最后已知的状态。',
+    databaseGone: '数据库没有响应。',
     failed: '服务器出错，详情见其日志。',
     unreachable: '服务器没有响应，请稍后再试。',
   },
@@ -118,7 +117,7 @@ export const zh: Words = {
     taskFailing: '后台任务失败',
     unserved: '没有节点处理',
   },
-  stack: '调用栈',
+  wholeError: '全文',
   showDelays: '查看任务',
 
   shortcuts: '键盘快捷键',

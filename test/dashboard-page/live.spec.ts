@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Request } from 'playwright-core';
+import { openBrowser } from '../page/support/visitor.js';
+import { DashboardApp } from '../support/dashboard-app.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { CLOSE } from './support/operated-queue.js';
+import { Viewer } from './support/viewer.js';
+
+let browser: Browser;
+let database: TestDatabase;
+let app: DashboardApp;
+let viewer: Viewer;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  database = await createTestDatabase();
+  app = await DashboardApp.start({ url: database.url });
+  viewer = await Viewer.come(browser, app.url);
+}, 60_000);
+afterAll(async () => {
+  await viewer.leave();
+  await browser.close();
+  await app.stop();
+  await database.drop();
+});
+
+const schedule = (key: string): Promise<unknown> =>
+  app.delays.schedule(CLOSE, null, { key, after: '30m' });
+
+const seesLive = (count: string): Promise<void> =>
+  viewer.page
+    .locator('.figures div')
+    .filter({ hasText: 'Live' })
+    .filter({ hasText: count })
+    .waitFor();
+
+const hide = (isHidden: boolean): Promise<unknown> =>
+  viewer.page.evaluate(`
+    Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));`);
+
+const streamEnds = (): Promise<void> =>
+  new Promise((resolve) => {
+    const ended = (request: Request): void => {
+      if (request.url().endsWith('api/live')) resolve();
+    };
+    viewer.page.on('requestfinished', ended);
+    viewer.page.on('requestfailed', ended);
+  });
+
+describe('the overview', () => {
+  it('shows what happens while it is open', async () => {
+    await seesLive('0');
+    await schedule('a');
+    await seesLive('1');
+  });
+
+  it('says that the server is gone, shows the last state, and goes on when it is back', async () => {
+    const port = Number(new URL(app.url).port);
+    await app.stop();
+    await viewer.seesBanner('Connection lost. Reconnecting…');
+    await viewer.seesBanner(/You see the state of \d\d:\d\d:\d\d\./);
+    await seesLive('1');
+    app = await DashboardApp.start({ url: database.url, port });
+    await viewer.seesBanner(null);
+    await schedule('b');
+    await seesLive('2');
+  });
+
+  it('says why there are no news when the server cannot read them', async () => {
+    await app.dataSource.query('ALTER TABLE delay_queue.delay RENAME TO hidden');
+    await viewer.seesBanner('The server failed. Its log has the error.');
+    await app.dataSource.query('ALTER TABLE delay_queue.hidden RENAME TO delay');
+    await viewer.seesBanner(null);
+  });
+
+  it('listens to nothing while it is hidden', async () => {
+    const closed = streamEnds();
+    await hide(true);
+    await closed;
+    const reopened = viewer.page.waitForRequest((request) => request.url().endsWith('api/live'));
+    await schedule('c');
+    await hide(false);
+    await reopened;
+    await seesLive('3');
+    expect(await viewer.page.locator('.banner').count()).toBe(0);
+  });
+});
