@@ -85,6 +85,18 @@ describe('finding delays', () => {
     await viewer.seesKeys(first);
   });
 
+  it('moves no row by itself, and reads again when asked', async () => {
+    await viewer.open('?view=search&group=late');
+    await viewer.seesText('Nothing matches');
+    await queue.app.delays.schedule(MAIL, 1, { key: 'late-1', group: 'late', after: '40d' });
+    await viewer.button('Load again').click();
+    await viewer.seesKeys(['late-1']);
+    await queue.app.delays.schedule(MAIL, 1, { key: 'late-2', group: 'late', after: '41d' });
+    await viewer.press('r');
+    await viewer.seesKeys(['late-1', 'late-2']);
+    await queue.sql(`DELETE FROM delay_queue.delay WHERE group_id = 'late'`);
+  });
+
   it('selects rows by click, by Shift and by all, and says how many', async () => {
     await viewer.open(`?view=search&name=${MAIL}`);
     const box = (at: number) => viewer.rows.nth(at).getByRole('checkbox');

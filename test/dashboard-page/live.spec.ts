@@ -14,7 +14,7 @@ let viewer: Viewer;
 beforeAll(async () => {
   browser = await openBrowser();
   database = await createTestDatabase();
-  app = await DashboardApp.start({ url: database.url });
+  app = await start();
   viewer = await Viewer.come(browser, app.url);
 }, 60_000);
 afterAll(async () => {
@@ -23,6 +23,21 @@ afterAll(async () => {
   await app.stop();
   await database.drop();
 });
+
+let mayView = true;
+
+const start = (port = 0): Promise<DashboardApp> =>
+  DashboardApp.start({
+    url: database.url,
+    port,
+    dashboard: { authorize: () => (mayView ? { who: 'anna', actions: 'all' } : null) },
+  });
+
+const restart = async (): Promise<void> => {
+  const port = Number(new URL(app.url).port);
+  await app.stop();
+  app = await start(port);
+};
 
 const schedule = (key: string): Promise<unknown> =>
   app.delays.schedule(CLOSE, null, { key, after: '30m' });
@@ -61,7 +76,7 @@ describe('the overview', () => {
     await viewer.seesBanner('Connection lost. Reconnecting…');
     await viewer.seesBanner(/You see the state of \d\d:\d\d:\d\d\./);
     await seesLive('1');
-    app = await DashboardApp.start({ url: database.url, port });
+    app = await start(port);
     await viewer.seesBanner(null);
     await schedule('b');
     await seesLive('2');
@@ -71,6 +86,14 @@ describe('the overview', () => {
     await app.dataSource.query('ALTER TABLE delay_queue.delay RENAME TO hidden');
     await viewer.seesBanner('The server failed. Its log has the error.');
     await app.dataSource.query('ALTER TABLE delay_queue.hidden RENAME TO delay');
+    await viewer.seesBanner(null);
+  });
+
+  it('says that the viewer may see no more, until they may again', async () => {
+    mayView = false;
+    await restart();
+    await viewer.seesBanner('There is nothing here, or it is not yours to see.');
+    mayView = true;
     await viewer.seesBanner(null);
   });
 

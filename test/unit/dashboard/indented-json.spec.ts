@@ -16,10 +16,16 @@ describe('a payload on several lines', () => {
     );
   });
 
+  it('escapes what would turn its text around, or hide in it', () => {
+    expect(indented('{"a\u202eb":"\u200b"}')).toBe('{\n  "a\\u202eb": "\\u200b"\n}');
+  });
+
   it('is as JSON.stringify indents it', () => {
     assert(
       property(jsonValue(), (value) => {
-        expect(indented(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));
+        const shown = indented(JSON.stringify(value));
+        expect(JSON.parse(shown)).toEqual(JSON.parse(JSON.stringify(value)));
+        expect(shown.split('\n').length).toBe(JSON.stringify(value, null, 2).split('\n').length);
       }),
     );
   });

@@ -9,6 +9,8 @@ export interface Answer<Body> {
   body: ReadonlySignal<Body | null>;
   problem: ReadonlySignal<RequestProblem | null>;
   isLoading: ReadonlySignal<boolean>;
+  /** When the body came, by the server's clock. */
+  readAtMs: ReadonlySignal<number>;
 }
 
 const reloads = signal(0);
@@ -23,8 +25,9 @@ export function useAnswer<Body>(path: string, { everyMs }: { everyMs?: number } 
   const body = useSignal<Body | null>(null);
   const problem = useSignal<RequestProblem | null>(null);
   const isLoading = useSignal(true);
+  const readAtMs = useSignal(0);
   useEffect(() => {
-    const reading = new Reading<Body>(path, { body, problem, isLoading });
+    const reading = new Reading<Body>(path, { body, problem, isLoading, readAtMs });
     const stopListening = reloads.subscribe(() => void reading.read());
     const again = (): void => {
       if (!document.hidden) void reading.read();
@@ -36,13 +39,14 @@ export function useAnswer<Body>(path: string, { everyMs }: { everyMs?: number } 
       reading.stop();
     };
   }, [path, everyMs]);
-  return { body, problem, isLoading } satisfies Answer<Body>;
+  return { body, problem, isLoading, readAtMs } satisfies Answer<Body>;
 }
 
 interface Shown<Body> {
   body: Signal<Body | null>;
   problem: Signal<RequestProblem | null>;
   isLoading: Signal<boolean>;
+  readAtMs: Signal<number>;
 }
 
 class Reading<Body> {
@@ -57,12 +61,13 @@ class Reading<Body> {
     this.stop();
     const asked = new AbortController();
     this.#asked = asked;
-    const { body, problem, isLoading } = this.shown;
+    const { body, problem, isLoading, readAtMs } = this.shown;
     isLoading.value = true;
     try {
       const answered = await get<Body>(this.path, asked.signal);
       if (asked.signal.aborted) return;
       tellClock(answered);
+      readAtMs.value = serverClock.now();
       body.value = answered;
       problem.value = null;
     } catch (error) {

@@ -1,7 +1,10 @@
 import { signal } from '@preact/signals';
+import { Refused } from '../../../../ui/deed.js';
 import { serverClock, tick } from '../../../../ui/server-clock.js';
-import type { LiveEvents, OperationLine, Overview, Problem } from '../../contract.js';
+import type { LiveEvents, OperationLine, Overview } from '../../contract.js';
 import { reload } from './answer.js';
+import type { RequestProblem } from './request.js';
+import { openSession } from './session.js';
 
 const AGAIN_AFTER_MS = [500, 1_000, 2_000, 5_000];
 
@@ -11,7 +14,7 @@ export type Connection = 'connecting' | 'live' | 'lost' | 'trouble';
 export const connection = signal<Connection>('connecting');
 
 /** Why it cannot. */
-export const trouble = signal<Problem | null>(null);
+export const trouble = signal<RequestProblem | null>(null);
 
 /** As of the last event; stays while the connection is lost. */
 export const overview = signal<Overview | null>(null);
@@ -60,13 +63,27 @@ function open(): void {
     connection.value = 'trouble';
   });
   // A browser connects again by itself, but not after an error status.
-  source.addEventListener('error', () => {
+  source.addEventListener('error', ({ target }) => {
     connection.value = 'lost';
+    if ((target as EventSource).readyState === EventSource.CLOSED) void askWhy();
     close();
     const afterMs = AGAIN_AFTER_MS[Math.min(failures, AGAIN_AFTER_MS.length - 1)];
     failures += 1;
     if (!document.hidden) again = setTimeout(open, afterMs);
   });
+}
+
+/** A stream does not say why it was refused. */
+async function askWhy(): Promise<void> {
+  try {
+    await openSession();
+  } catch (error) {
+    if (!(error instanceof Refused) || connection.value !== 'lost') return;
+    const problem = error.problem as RequestProblem;
+    if (problem.problem === 'unreachable') return;
+    trouble.value = problem;
+    connection.value = 'trouble';
+  }
 }
 
 function on<Name extends keyof LiveEvents>(name: Name, hear: (news: LiveEvents[Name]) => void) {

@@ -5,12 +5,27 @@ import { left } from '../../../../ui/written.js';
 import type { CauseLine, DelayView } from '../../contract.js';
 import { words } from '../words/language.js';
 
+/** Red: it does not fire by itself any more. Amber: something holds it. */
+const TONES: Record<string, 'stuck' | 'held' | undefined> = {
+  dead: 'stuck',
+  unreadable: 'stuck',
+  orphaned: 'held',
+  paused: 'held',
+  unserved: 'held',
+  throttled: 'held',
+  nodeStalled: 'held',
+  retrying: 'held',
+};
+
 /** What keeps it from firing, or what became of it, in a sentence. */
 export function Explanation({ its: { delay, explanation } }: { its: DelayView }) {
   const isWaiting = explanation.reason === 'notDue' || explanation.reason === 'retrying';
   const until = delay.wakeAt ?? delay.dueAt;
   return (
-    <section class="explanation" aria-label={words.value.delay.explanation}>
+    <section
+      class={`explanation ${TONES[explanation.reason] ?? ''}`}
+      aria-label={words.value.delay.explanation}
+    >
       <div>
         <Cause cause={explanation} />
         {explanation.also.length > 0 && (

@@ -1,12 +1,14 @@
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const STEP = '  ';
+/** They change the order in which text is shown, or are not shown at all. */
+const UNSEEN = /[\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /**
  * JSON on several lines. Its text is taken apart, never parsed: numbers beyond 2⁵³ and repeated
- * fields stay as they are.
+ * fields stay as they are. Characters that could make it read as something else are escaped.
  */
 export function indented(json: string): string {
-  const tokens = json.match(TOKEN) ?? [];
+  const tokens = json.replaceAll(UNSEEN, escaped).match(TOKEN) ?? [];
   let written = '';
   let depth = 0;
   const line = (): string => `\n${STEP.repeat(depth)}`;
@@ -25,3 +27,6 @@ export function indented(json: string): string {
   }
   return written;
 }
+
+const escaped = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

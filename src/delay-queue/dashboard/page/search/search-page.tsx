@@ -1,9 +1,9 @@
 import { Panel } from '../../../../ui/panel.js';
-import { count } from '../../../../ui/written.js';
+import { clock, count } from '../../../../ui/written.js';
 import type { SearchFilter, SearchPage as Found } from '../../contract.js';
 import { hrefOf, parameter } from '../address/address.js';
 import { filterOfAddress, hasFields, parametersOf, searchHref } from '../address/filter.js';
-import { useAnswer } from '../api/answer.js';
+import { type Answer, reload, useAnswer } from '../api/answer.js';
 import { withQuery } from '../api/request.js';
 import { Answered } from '../parts/answered.js';
 import { Empty } from '../parts/empty.js';
@@ -22,9 +22,12 @@ export function SearchPage() {
   const said = words.value.found;
   return (
     <>
-      <Title text={said.title}>
-        {said.title} <Total answer={answer.body.value} />
-      </Title>
+      <header class="found-head">
+        <Title text={said.title}>
+          {said.title} <Total answer={answer.body.value} />
+        </Title>
+        <ReadAt answer={answer} />
+      </header>
       <FilterBar filter={filter} />
       <Panel id="found" title={said.title}>
         <Answered answer={answer}>
@@ -34,6 +37,20 @@ export function SearchPage() {
         </Answered>
       </Panel>
     </>
+  );
+}
+
+/** Rows do not move by themselves: they would under the pointer. */
+function ReadAt({ answer }: { answer: Answer<Found> }) {
+  const said = words.value.found;
+  if (answer.body.value === null) return null;
+  return (
+    <p class="read-at note">
+      {said.readAt} {clock(new Date(answer.readAtMs.value).toISOString())}{' '}
+      <button type="button" class="link" onClick={reload}>
+        {said.reload}
+      </button>
+    </p>
   );
 }
 

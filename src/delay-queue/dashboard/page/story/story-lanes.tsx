@@ -4,27 +4,22 @@ import { rowOf } from '../parts/delay-table.js';
 import { StatePill } from '../parts/state-pill.js';
 import { At, nowSeconds } from '../parts/when.js';
 import { words } from '../words/language.js';
+import { type Scale, shortenedScale } from './shortened-scale.js';
 
 const WIDTH = 1_000;
 const MIDDLE = 10;
 /** Keeps round ends inside. */
 const MARGIN = 8;
 
-/** From instants to places on the lane. */
-type Scale = (iso: string) => number;
-
 /** Each run as a bar on one scale of time: how long it waited, when it was tried, and how it ended. */
 export function StoryLanes({ lanes }: { lanes: readonly StoryDelay[] }) {
   const nowMs = nowSeconds.value;
-  const instants = lanes
-    .flatMap(({ createdAt, dueAt, wakeAt, endedAt }) => [createdAt, dueAt, wakeAt, endedAt])
-    .map((at) => (at === null ? Number.NaN : Date.parse(at)))
-    .filter((ms) => !Number.isNaN(ms));
   const isOver = lanes.every(({ endedAt }) => endedAt !== null);
-  const first = Math.min(...instants);
-  const last = Math.max(...instants, isOver ? 0 : nowMs);
-  const scale: Scale = (iso) =>
-    MARGIN + ((Date.parse(iso) - first) / Math.max(1, last - first)) * (WIDTH - 2 * MARGIN);
+  const instants = lanes.flatMap(instantsOf);
+  if (!isOver) instants.push(new Date(nowMs).toISOString());
+  const known = instants.filter((at) => !Number.isNaN(Date.parse(at))).toSorted();
+  const whole = shortenedScale(instants);
+  const scale: Scale = (iso) => MARGIN + whole(iso) * (WIDTH - 2 * MARGIN);
   return (
     <>
       <ol class="lanes">
@@ -41,12 +36,23 @@ export function StoryLanes({ lanes }: { lanes: readonly StoryDelay[] }) {
         ))}
       </ol>
       <p class="lanes-axis note" aria-hidden="true">
-        <At at={new Date(first).toISOString()} />
-        <At at={new Date(last).toISOString()} />
+        <At at={known[0] ?? ''} />
+        <span>{words.value.story.shortened}</span>
+        <At at={known.at(-1) ?? ''} />
       </p>
     </>
   );
 }
+
+const instantsOf = ({ createdAt, dueAt, wakeAt, endedAt, ...its }: StoryDelay): string[] =>
+  [
+    createdAt,
+    dueAt,
+    wakeAt,
+    endedAt,
+    ...its.attemptLog.map(({ startedAt }) => startedAt),
+    ...its.moveLog.map(({ at }) => at),
+  ].filter((at) => at !== null);
 
 interface BarProps {
   delay: StoryDelay;
