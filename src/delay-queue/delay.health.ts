@@ -9,14 +9,12 @@ import type {
   HealthReason,
   HealthReport,
 } from './api/health.js';
-import { checkInteger, parseDurationBetween } from './config/durations.js';
-import { checkKnownOptions } from './config/known-options.js';
+import { healthLimitsOf } from './config/health-limits.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
 import type { EngineConnections } from './database/engine-connections.js';
 import { type Backlog, Noticed, Readings } from './health/readings.js';
 import {
   goneOf,
-  type HealthLimits,
   isStuck,
   reasonsOfBacklog,
   reasonsOfNode,
@@ -59,7 +57,7 @@ export class DelayHealth {
    * @throws DelayInvalidError an option is not valid
    */
   async check(options: HealthOptions = {}): Promise<HealthReport> {
-    const limits = limitsOf(options);
+    const limits = healthLimitsOf(options);
     const vitals = this.engine.vitals;
     const ofNode = reasonsOfNode(vitals, this.#noticed);
     const readings = this.#readingsNow();
@@ -133,7 +131,7 @@ export class DelayHealth {
     const known = vitals.state === 'stopped' ? undefined : this.#readingsNow()?.known;
     if (known === undefined) return reportOf(ofNode).reasons;
     const { backlog, server, failed } = known;
-    const limits = limitsOf({});
+    const limits = healthLimitsOf({});
     const ofBacklog = backlog === undefined ? [] : reasonsOfBacklog(backlog, limits, vitals.worker);
     return reportOf([
       ...ofNode,
@@ -179,17 +177,3 @@ const backlogOf = ({ vitals, names }: Backlog, ageMs: number): BacklogFigures =>
   dueSoon: vitals.dueSoon,
   overdue: names,
 });
-
-const KNOWN = ['lateAfter', 'heldAfter', 'deadLettersMax', 'snapshotAfter'];
-
-function limitsOf(options: HealthOptions): HealthLimits {
-  const given = checkKnownOptions(options, 'options', KNOWN);
-  const { lateAfter = '1m', heldAfter = '24h' } = given;
-  const { deadLettersMax = 100, snapshotAfter = '10m' } = given;
-  return {
-    lateAfterMs: parseDurationBetween(lateAfter, 'lateAfter', '1s', '24h'),
-    heldAfterMs: parseDurationBetween(heldAfter, 'heldAfter', '1s', '1y'),
-    deadLettersMax: checkInteger(deadLettersMax, 'deadLettersMax', 0, 100_000),
-    snapshotAfterMs: parseDurationBetween(snapshotAfter, 'snapshotAfter', '1s', '7d'),
-  };
-}

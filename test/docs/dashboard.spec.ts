@@ -1,7 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { DASHBOARD_ACTIONS, type Session } from '../../src/delay-queue/dashboard/contract.js';
+import {
+  DASHBOARD_ACTIONS,
+  type DelayView,
+  type SearchPage,
+  type Session,
+} from '../../src/delay-queue/dashboard/contract.js';
 import { DashboardApp } from '../support/dashboard-app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { readDocument } from './documents.js';
@@ -56,6 +61,20 @@ it('dashboard.md: the viewer is whom the application knows, and may do what the 
     environment: { label: 'production', tone: 'danger' },
   });
   expect((await seenBy('support@shop.example')).body.actions).toEqual(['view', 'retry', 'runNow']);
+});
+
+it('dashboard.md: a card is never shown', async () => {
+  const { redact } = await load('payloads.ts');
+  dashboard = await DashboardApp.start({ url: database.url, dashboard: { redact } });
+  const payload = { paymentId: '7', card: '4111 1111 1111 1111' };
+  await dashboard.delays.schedule('payment.refund', payload, { key: '42', after: '1h' });
+  const { body: page } = await dashboard.get<SearchPage>('api/search?key=42');
+  const { body } = await dashboard.get<DelayView>(`api/delay?id=${page.delays[0]?.id}`);
+  expect(body.payload).toEqual({
+    is: 'redacted',
+    json: expect.stringMatching(/"card": ?"•••"/),
+  });
+  expect(JSON.stringify(body)).not.toContain('4111');
 });
 
 it('dashboard.md: the table has all actions, in their order', () => {

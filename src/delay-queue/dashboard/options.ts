@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import type { HealthOptions } from '../api/health.js';
 import { DelayConfigError } from '../api/errors.js';
+import { healthLimitsOf } from '../config/health-limits.js';
 import { atStart, checkKnownOptions, shown } from '../config/known-options.js';
 import { DASHBOARD_ACTIONS, type DashboardAction } from './contract.js';
 
@@ -32,6 +34,8 @@ export interface DelayQueueDashboardOptions {
   authorize: DashboardAuthorize | 'loopback';
   /** Below the global prefix, unless that excludes it. Default `'/delays'`. */
   path?: string;
+  /** What counts as unhealthy, as for `DelayHealth.check`. Default its defaults. */
+  health?: HealthOptions;
   /** The badge beside the title, such as `'production'`. Default none. */
   environment?: string | { label: string; tone: 'danger' | 'warning' | 'calm' };
   /** What of a payload is shown; called with what the codec decoded. Default all of it. */
@@ -43,6 +47,7 @@ export interface ResolvedDashboardOptions {
   /** Without a slash at its ends. */
   path: string;
   environment: { label: string; tone: 'danger' | 'warning' | 'calm' } | null;
+  health: HealthOptions;
   redact: DelayQueueDashboardOptions['redact'];
 }
 
@@ -65,6 +70,8 @@ export const loopback =
     return isLocal && !isForwarded ? grant : null;
   };
 
+const KNOWN = ['authorize', 'path', 'environment', 'redact', 'health'];
+
 const TONES = ['danger', 'warning', 'calm'] as const;
 const PATH = /^[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*$/;
 
@@ -78,7 +85,9 @@ export function resolveDashboardOptions(
       path = '/delays',
       environment,
       redact,
-    } = checkKnownOptions(given, 'options', ['authorize', 'path', 'environment', 'redact']);
+      health = {},
+    } = checkKnownOptions(given, 'options', KNOWN);
+    healthLimitsOf(health, 'health');
     if (authorize !== 'loopback' && typeof authorize !== 'function') {
       throw refused(
         authorize === undefined
@@ -107,6 +116,7 @@ export function resolveDashboardOptions(
           : (authorize as DashboardAuthorize),
       path: trimmed,
       environment: environmentOf(environment),
+      health: health as HealthOptions,
       redact: redact as ResolvedDashboardOptions['redact'],
     };
   });

@@ -1,7 +1,6 @@
-import type { HealthReason } from '../api/health.js';
+import type { HealthReason, HealthReport } from '../api/health.js';
 import { pauseOf } from '../client/results.js';
 import type { ResolvedOptions } from '../config/options.js';
-import type { DelayHealth } from '../delay.health.js';
 import { PauseStore } from '../store/limit.store.js';
 import {
   ENDS_READ_MAX,
@@ -44,7 +43,7 @@ export class OverviewReader {
   constructor(
     { installation, loadEveryMs }: ResolvedOptions,
     private readonly database: DashboardDatabase,
-    private readonly health: DelayHealth | null,
+    private readonly checkHealth: (() => Promise<HealthReport>) | null,
   ) {
     this.#store = new OverviewStore(installation);
     this.#pauses = new PauseStore(installation);
@@ -52,7 +51,7 @@ export class OverviewReader {
   }
 
   async read(rights: Rights): Promise<Overview> {
-    const report = rights.seesAll ? await this.health?.check() : undefined;
+    const report = rights.seesAll ? await this.checkHealth?.() : undefined;
     const overview = await this.database.look((look) => this.#read(look, rights));
     const health = report && {
       ...report,

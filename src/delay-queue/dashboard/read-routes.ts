@@ -20,7 +20,11 @@ export function readRoutes(queue: DashboardQueue, news: OperationNews): Route[] 
   const { database, options, dashboard, health, closing } = queue;
   const search = new DelaySearch(options);
   const delays = new DelayReader(options, dashboard.redact);
-  const overviews = new OverviewReader(options, database, health);
+  const overviews = new OverviewReader(
+    options,
+    database,
+    health && (() => health.check(dashboard.health)),
+  );
   const streams = new LiveStreams({
     overview: (rights) => overviews.read(rights),
     problemOf: (error) => refusalOf(error, () => {}).body,

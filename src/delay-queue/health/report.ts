@@ -1,4 +1,5 @@
 import { describeError, inWords, printable } from '../api/error-text.js';
+import type { HealthLimits } from '../config/health-limits.js';
 import type {
   BacklogReason,
   DatabaseReason,
@@ -28,13 +29,6 @@ interface WorkerReadings {
   loads: { everyMs: number; workedAtMs: number; endedAtMs: number };
   isIdle: boolean;
   callsOf(name: string): { running: number; concurrency: number } | undefined;
-}
-
-export interface HealthLimits {
-  lateAfterMs: number;
-  heldAfterMs: number;
-  deadLettersMax: number;
-  snapshotAfterMs: number;
 }
 
 /** A clock that was corrected by less is no reason to look. */

@@ -33,6 +33,8 @@ describe('options', () => {
     [{ authorize, environment: '' }, /environment: must be a text of 1 to 40 characters/],
     [{ authorize, environment: { label: 'x', tone: 'red' } }, /environment.tone: must be 'danger'/],
     [{ authorize, environment: { label: 'x', colour: 'red' } }, /environment.*colour/],
+    [{ authorize, health: { lateAfter: '5' } }, /lateAfter/],
+    [{ authorize, health: { late: '5s' } }, /health.*late.*lateAfter/],
     [{ authorise: authorize }, /authorise.*authorize/],
     [null, /options/],
   ])('%j is refused', (options, message) => {
