@@ -109,3 +109,14 @@ describe('the dashboard', () => {
     expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(BYTES_MAX);
   });
 });
+
+it('opens in a browser whose language is no language tag', async () => {
+  const page = await browser.newPage();
+  await page.addInitScript(
+    `Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`,
+  );
+  await page.goto(queue.url);
+  await page.getByText('Coming due').waitFor();
+  expect(await page.getByRole('heading', { name: 'Names' }).count()).toBe(1);
+  await page.close();
+});

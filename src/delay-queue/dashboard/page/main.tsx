@@ -1,3 +1,4 @@
+import './shell/language-tag.js';
 import { render } from 'preact';
 import { applyTheme } from '../../../ui/theme.js';
 import { watchAddress } from './address/address.js';
