@@ -1,6 +1,7 @@
 import { Panel } from '../../../../ui/panel.js';
 import { count } from '../../../../ui/written.js';
 import type { Count, NameLine, Overview, SearchFilter } from '../../contract.js';
+import { PauseButton } from '../act/pause-buttons.js';
 import { searchHref } from '../address/filter.js';
 import { Empty } from '../parts/empty.js';
 import { At } from '../parts/when.js';
@@ -86,6 +87,7 @@ function Line({ line, now }: { line: NameLine; now: string }) {
         </a>
         {line.isPaused && <span class="pill amber">{said.names.paused}</span>}
         {line.nodes === 0 && <span class="pill red">{said.names.unserved}</span>}
+        {!line.isPaused && <PauseButton name={name} />}
       </th>
       <td class={line.late.count > 0 ? 'amber' : ''}>
         <Linked of={line.late} filter={late} />

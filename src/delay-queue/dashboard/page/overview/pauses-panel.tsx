@@ -1,6 +1,7 @@
 import { Panel } from '../../../../ui/panel.js';
 import type { PauseLine } from '../../contract.js';
 import { searchHref } from '../address/filter.js';
+import { ResumeButton } from '../act/pause-buttons.js';
 import { Empty } from '../parts/empty.js';
 import { When } from '../parts/when.js';
 import { words } from '../words/language.js';
@@ -30,6 +31,7 @@ function Pause({ pause: { name, group, reason, by, pausedAt, until } }: { pause:
         <a href={searchHref({ name, ...(group !== null && { group }) })}>
           <bdi>{group === null ? name : `${name} · ${group}`}</bdi>
         </a>
+        <ResumeButton name={name} group={group} />
       </p>
       <p class="card-facts">
         <span>

@@ -1,5 +1,6 @@
 import { Panel } from '../../../../ui/panel.js';
 import { clock, count } from '../../../../ui/written.js';
+import { CreateButton } from '../act/create-button.js';
 import type { SearchFilter, SearchPage as Found } from '../../contract.js';
 import { hrefOf, parameter } from '../address/address.js';
 import { filterOfAddress, hasFields, parametersOf, searchHref } from '../address/filter.js';
@@ -27,6 +28,7 @@ export function SearchPage() {
           {said.title} <Total answer={answer.body.value} />
         </Title>
         <ReadAt answer={answer} />
+        <CreateButton />
       </header>
       <FilterBar filter={filter} />
       <Panel id="found" title={said.title}>

@@ -1,7 +1,7 @@
 import { count } from '../../../../ui/written.js';
 import { ActButtons } from '../act/act-buttons.js';
 import type { DelayLine, SearchFilter, SearchPage } from '../../contract.js';
-import { hasFields } from '../address/filter.js';
+import { orderFilterOf } from '../act/order-filter.js';
 import { DelayTable } from '../parts/delay-table.js';
 import { words } from '../words/language.js';
 import { counted } from '../words/written.js';
@@ -59,6 +59,7 @@ interface SelectionBarProps {
 function SelectionBar({ selection, page, filter }: SelectionBarProps) {
   const { ids, isAllMatching } = selection;
   const selected = page.delays.filter(selection.has);
+  const all = orderFilterOf(filter, page.meaning);
   const said = words.value;
   return (
     <div class="selection-bar" role="region" aria-label={said.selection.label}>
@@ -72,7 +73,7 @@ function SelectionBar({ selection, page, filter }: SelectionBarProps) {
             </button>
           </p>
           <ActButtons
-            which={isAllMatching ? { filter } : { ids: idsOf(selected) }}
+            which={isAllMatching && all ? { filter: all } : { ids: idsOf(selected) }}
             delays={selected}
           />
         </div>
@@ -86,7 +87,8 @@ const idsOf = (delays: readonly DelayLine[]): string[] => delays.map(({ id }) =>
 function AllMatching({ selection, page, filter }: SelectionBarProps) {
   const said = words.value;
   const isMore = page.next !== null || (page.count?.count ?? 0) > page.delays.length;
-  if (selection.isAllMatching || !isMore || !hasFields(filter)) return null;
+  if (selection.isAllMatching || !isMore || orderFilterOf(filter, page.meaning) === null)
+    return null;
   return (
     <button type="button" class="link" onClick={selection.selectAllMatching}>
       {page.count

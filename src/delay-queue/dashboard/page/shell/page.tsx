@@ -1,9 +1,11 @@
 import type { VNode } from 'preact';
 import { Announcer } from '../../../../ui/announcer.js';
+import { ActDialog } from '../act/act-dialog.js';
 import { view, type View } from '../address/address.js';
 import { session } from '../api/session.js';
 import { DeadLetters } from '../dead/dead-letters.js';
 import { DelayPage } from '../delay/delay-page.js';
+import { FollowedStrip } from '../operations/followed-strip.js';
 import { OperationPage } from '../operations/operation-page.js';
 import { OperationsPage } from '../operations/operations-page.js';
 import { OverviewPage } from '../overview/overview-page.js';
@@ -34,11 +36,13 @@ export function Page() {
       </a>
       <TopBar />
       <ConnectionBanner />
+      <FollowedStrip />
       <main class="frame view" id="view" tabIndex={-1}>
         {session.value === null ? <SessionProblem /> : <Shown key={view.value} />}
       </main>
       <Footer />
       <Shortcuts />
+      <ActDialog />
       <Announcer />
     </>
   );

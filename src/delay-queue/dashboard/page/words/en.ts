@@ -1,4 +1,5 @@
 import type { OperationAction, ProblemKind, SearchState } from '../../contract.js';
+import { acting } from './acting-en.js';
 
 const plural = (n: string, one: string, many: string): string => `${n} ${n === '1' ? one : many}`;
 
@@ -358,6 +359,8 @@ export const en = {
     next: 'Next',
     every: (time: string) => `Every ${time}`,
   },
+
+  acting,
 
   story: {
     title: 'Story of a key',

@@ -1,3 +1,4 @@
+import { acting } from './acting-zh.js';
 import type { Words } from './en.js';
 
 export const zh: Words = {
@@ -305,6 +306,8 @@ export const zh: Words = {
     unreadable: '无法读取：',
   },
   repeat: { title: '重复', next: '接下来', every: (time) => `每 ${time}` },
+
+  acting,
 
   story: {
     title: '一个键的经过',

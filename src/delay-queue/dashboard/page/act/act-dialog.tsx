@@ -1,0 +1,46 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { type Asked, asked, keepFocus } from './asked.js';
+import { ChangeForm } from './change-form.js';
+import { CreateForm } from './create-form.js';
+import { PauseForm, ResumeForm } from './pause-form.js';
+
+export const TITLE_ID = 'act-title';
+
+/**
+ * The dialog of all actions. It stands beside the views, so that what they read again does not close
+ * it; the browser gives the focus back to what opened it.
+ */
+export function ActDialog() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const its = asked.value;
+  useEffect(() => {
+    if (its !== null && !dialog.current?.open) dialog.current?.showModal();
+    if (its === null && dialog.current?.open) dialog.current.close();
+  }, [its]);
+  return (
+    <dialog
+      class="dialog act"
+      ref={dialog}
+      aria-labelledby={TITLE_ID}
+      onClose={() => {
+        asked.value = null;
+        keepFocus();
+      }}
+    >
+      {its && <FormOf key={JSON.stringify(its)} its={its} />}
+    </dialog>
+  );
+}
+
+function FormOf({ its }: { its: Asked }) {
+  switch (its.action) {
+    case 'create':
+      return <CreateForm />;
+    case 'pause':
+      return <PauseForm name={its.name} />;
+    case 'resume':
+      return <ResumeForm name={its.name} group={its.group} />;
+    default:
+      return <ChangeForm action={its.action} which={its.which} />;
+  }
+}

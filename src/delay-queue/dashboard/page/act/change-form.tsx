@@ -1,0 +1,58 @@
+import { useSignal } from '@preact/signals';
+import type { OperationOrder, Preview, Which } from '../../contract.js';
+import type { ChangeAction } from '../words/acting-en.js';
+import { words } from '../words/language.js';
+import { counted } from '../words/written.js';
+import { isDanger } from './asked.js';
+import { OrderForm, useOrderDeed } from './order-form.js';
+import { PreviewSummary } from './preview-summary.js';
+import { useDryRun } from './preview.js';
+import { type When, WhenFields } from './when-fields.js';
+
+/** For more delays than this, their number is to be typed. */
+const UNTYPED_MAX = 100;
+
+type To = Extract<OperationOrder, { action: 'reschedule' }>['to'];
+
+/** What a dry run of a reschedule moves to: its number does not depend on it. */
+const ANY: To = { after: '1h' };
+
+interface ChangeFormProps {
+  action: ChangeAction;
+  which: Which;
+}
+
+export function ChangeForm({ action, which }: ChangeFormProps) {
+  const to = useSignal<When | null>(ANY);
+  const deed = useOrderDeed();
+  const dryRun = useDryRun(orderOf(action, which, ANY));
+  const its = dryRun.preview.value;
+  const said = words.value;
+  return (
+    <OrderForm
+      title={said.acting.titles[action]}
+      hint={said.acting.hints[action]}
+      order={orderOf(action, which, (to.value ?? ANY) as To)}
+      confirm={
+        its
+          ? said.acting.confirm[action](counted(said, its.changeable))
+          : said.acting.titles[action]
+      }
+      isDanger={isDanger(action)}
+      isReady={its !== null && its.changeable.count > 0 && to.value !== null}
+      typed={typedFor(its)}
+      deed={deed}
+    >
+      {action === 'reschedule' && (
+        <WhenFields legend={said.acting.to} ways={['after', 'extendBy', 'at']} when={to} />
+      )}
+      <PreviewSummary dryRun={dryRun} says={said.acting.willChange} none={said.acting.nothing} />
+    </OrderForm>
+  );
+}
+
+const orderOf = (action: ChangeAction, which: Which, to: To): OperationOrder =>
+  action === 'reschedule' ? { action, which, to } : { action, which };
+
+const typedFor = (its: Preview | null): string | undefined =>
+  its && its.changeable.count > UNTYPED_MAX ? String(its.changeable.count) : undefined;
