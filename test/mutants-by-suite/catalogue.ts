@@ -16,6 +16,7 @@ import { LIVES } from './lives.js';
 import { CRASHES } from './crashes.js';
 import { FAILOVERS } from './failovers.js';
 import { COMMAND_LINE } from './command-line.js';
+import { DASHBOARD_OPERATIONS } from './dashboard-operations.js';
 import { EXPLANATIONS } from './explanations.js';
 import { PAST } from './past.js';
 import { STAND_INS } from './stand-ins.js';
@@ -49,6 +50,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...PAST,
   ...EXPLANATIONS,
   ...COMMAND_LINE,
+  ...DASHBOARD_OPERATIONS,
   ...STAND_INS,
   ...TIME_IN_TESTS,
   ...LIMITS_AND_REFUSALS,

@@ -8,6 +8,7 @@ import { checkGroup, checkId, checkKey, checkName, checkText } from '../config/s
 import type { DashboardAction, OperationAction } from './contract.js';
 import { notFound } from './exchange.js';
 import type { Rights } from './rights.js';
+import { allowed, checkSearchFilter, conditionsOf, instantIn } from './search-filter.js';
 
 const WHY_LENGTH_MAX = 1_000;
 const IDS_MAX = 1_000;
@@ -135,7 +136,7 @@ function whenOf({ after, at }: Record<string, unknown>): When {
   if (after === undefined && at === undefined) return { after: 0 };
   const when = {
     ...(after !== undefined && { after }),
-    ...(at !== undefined && { at: instant(at, 'at') }),
+    ...(at !== undefined && { at: instantIn(at, 'at') }),
   };
   parseWhen(when);
   return when as When;
@@ -143,20 +144,9 @@ function whenOf({ after, at }: Record<string, unknown>): When {
 
 function toOf(given: unknown): RescheduleTo {
   const { at, ...others } = checkKnownOptions(given, 'to', ['at', 'after', 'extendBy']);
-  const to = { ...others, ...(at !== undefined && { at: instant(at, 'to.at') }) };
+  const to = { ...others, ...(at !== undefined && { at: instantIn(at, 'to.at') }) };
   blamedOn('to', () => parseRescheduleTo(to));
   return to as RescheduleTo;
-}
-
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z$/;
-
-function instant(value: unknown, field: string): Date {
-  const at = new Date(typeof value === 'string' && INSTANT.test(value) ? value : Number.NaN);
-  if (!Number.isNaN(at.getTime())) return at;
-  throw new DelayInvalidError(
-    field,
-    `must be an instant like 2030-01-31T09:00:00Z, not ${shown(value)}`,
-  );
 }
 
 function selectedOf(given: unknown, rights: Rights): Selected {
@@ -168,13 +158,8 @@ function selectedOf(given: unknown, rights: Rights): Selected {
     const id = idsOf(ids);
     return { filter: ofViewer({ id }, rights), listed: id.length };
   }
-  return {
-    filter: ofViewer(
-      blamedOn('which', () => delayFilterOf(filter)),
-      rights,
-    ),
-    listed: null,
-  };
+  const wanted = blamedOn('which', () => delayFilterOf(filter));
+  return { filter: ofViewer(wanted, rights), listed: null };
 }
 
 function idsOf(ids: unknown): string[] {
@@ -199,49 +184,26 @@ const FILTER = [
 ];
 
 /**
- * A search, as `DelayAdmin` takes it. What a search may guess (`q`), or find among ended delays, is
- * refused: an operator must see what will change.
- * @throws DelayInvalidError
+ * A search for live delays, with at least one condition. What only a search guesses (`q`) is
+ * refused: a viewer must know what will change.
+ * @throws DelayInvalidError naming the field
  */
 function delayFilterOf(given: unknown): DelayFilter {
-  const { dueFrom, dueBefore, header, ...rest } = checkKnownOptions(given, 'filter', FILTER);
-  const filter = {
-    ...rest,
-    ...(dueFrom !== undefined && { dueFrom: instant(dueFrom, 'filter.dueFrom') }),
-    ...(dueBefore !== undefined && { dueBefore: instant(dueBefore, 'filter.dueBefore') }),
-    ...(header !== undefined && { headers: headerOf(header) }),
-  };
-  // Each is a single one, with which the viewer's own are compared.
-  for (const field of ['name', 'group', 'id']) {
-    if (Array.isArray(rest[field])) {
-      throw new DelayInvalidError(`filter.${field}`, 'must be a text, not an array');
-    }
-  }
+  const known = checkKnownOptions(given, 'filter', FILTER);
+  const filter = blamedOn('filter', () => {
+    const { name, group, id, state, ...search } = checkSearchFilter(known);
+    const others = Object.entries({ name, group, id, state });
+    const wanted = others.filter(([, value]) => value !== undefined);
+    return { ...conditionsOf(search), ...(Object.fromEntries(wanted) as DelayFilter) };
+  });
   filterOf(filter, { mayBeEmpty: false });
   return filter;
 }
 
-function headerOf(header: unknown): Record<string, string> {
-  const [, name, value] = (typeof header === 'string' && /^([^:]+):(.*)$/s.exec(header)) || [];
-  if (name === undefined || value === undefined) {
-    throw new DelayInvalidError('filter.header', `must be like name:value, not ${shown(header)}`);
-  }
-  return Object.fromEntries([[name, value]]);
-}
-
 /** Both what is asked for and what the viewer may see. @returns null: nothing */
 function ofViewer(filter: DelayFilter, { names, groups }: Rights): DelayFilter | null {
-  const name = within(filter.name as string | undefined, names);
-  const group = within(filter.group as string | undefined, groups);
-  if (name === null || group === null) return null;
-  return { ...filter, ...(name && { name }), ...(group && { group }) } as DelayFilter;
-}
-
-function within(
-  wanted: string | undefined,
-  allowed: readonly string[] | null,
-): string | readonly string[] | null | undefined {
-  if (allowed === null) return wanted;
-  if (wanted === undefined) return allowed;
-  return allowed.includes(wanted) ? wanted : null;
+  const name = allowed(filter.name as string | undefined, names);
+  const group = allowed(filter.group as string | undefined, groups);
+  if (name?.length === 0 || group?.length === 0) return null;
+  return { ...filter, ...(name && { name: name as DelayName[] }), ...(group && { group }) };
 }

@@ -1,9 +1,7 @@
 import type { DelayFilter } from '../api/selection.js';
 import type { LiveState } from '../api/delay.js';
 import { filterOf } from '../client/arguments.js';
-import { tablesOf } from '../database/tables.js';
-import { matching } from '../store/sql/fragments/filter.js';
-import { countByStateSql } from '../store/sql/operations.sql.js';
+import { SelectionStore } from '../store/selection.store.js';
 import type { Count, OperationAction, Preview } from './contract.js';
 import type { DashboardDatabase, Look } from './dashboard-database.js';
 import { liveLine } from './lines.js';
@@ -35,17 +33,20 @@ type Counted = Record<LiveState, number>;
 
 /** What operations will find. */
 export class OperationPreviews {
-  readonly #tables;
+  readonly #selection: SelectionStore;
 
   constructor(private readonly database: DashboardDatabase) {
-    this.#tables = tablesOf(database.options.installation);
+    this.#selection = new SelectionStore(database.options.installation);
   }
 
   /** What would change now. Nothing is written. */
-  preview({ deed }: Order): Promise<Preview> {
-    const filter = filterFor(deed);
-    if (filter === null) return Promise.resolve(NOTHING);
-    if (filter === undefined) return Promise.resolve(ONE);
+  async preview({ deed }: Order): Promise<Preview> {
+    if (deed.action === 'create') {
+      await this.#checkPayload(deed);
+      return ONE;
+    }
+    const filter = 'which' in deed ? deed.which.filter : namedBy(deed);
+    if (filter === null) return NOTHING;
     const blocked = BLOCKED[deed.action] ?? {};
     return this.database.look(async (look) => {
       const { counted, isAll } = await this.#counted(look, filter);
@@ -79,31 +80,33 @@ export class OperationPreviews {
     return { count, is: isAll ? 'exact' : 'atLeast' };
   }
 
-  async #counted(look: Look, given: DelayFilter): Promise<{ counted: Counted; isAll: boolean }> {
-    const { sql, parameters } = matching(filterOf(given, { mayBeEmpty: false }), 2);
-    const rows = await look.query<{ state: LiveState; count: string }>(
-      countByStateSql(this.#tables, sql),
-      [COUNTED_MAX + 1, ...parameters],
-    );
-    const counted: Counted = { scheduled: 0, running: 0, retrying: 0, dead: 0 };
-    for (const { state, count } of rows) counted[state] = Number(count);
+  async #counted(look: Look, filter: DelayFilter): Promise<{ counted: Counted; isAll: boolean }> {
+    const wanted = filterOf(filter, { mayBeEmpty: false });
+    const found = await this.#selection.countByState(look, wanted, COUNTED_MAX);
+    const counted = Object.fromEntries(
+      STATES.map((state) => [state, found.get(state) ?? 0]),
+    ) as Counted;
     const all = STATES.reduce((sum, state) => sum + counted[state], 0);
-    return { counted, isAll: all <= COUNTED_MAX };
+    return { counted, isAll: all < COUNTED_MAX };
+  }
+
+  /** As a `schedule` would: with its schema. @throws DelayInvalidError naming the part */
+  async #checkPayload({ name, key, payload }: Extract<Deed, { action: 'create' }>): Promise<void> {
+    const { payloads } = this.database.options;
+    await payloads.stored(payloads.jsonOf(payload), { name, key: key ?? null });
   }
 }
 
 const ZERO: Count = { count: 0, is: 'exact' };
 const NOTHING: Preview = { matched: ZERO, changeable: ZERO, blocked: [], sample: [] };
-/** The pause or the delay itself. */
+/** The new delay. */
 const ONE: Preview = { ...NOTHING, changeable: { count: 1, is: 'exact' } };
 
-/** Which delays it is about; null: none, undefined: it is about none that is there. */
-function filterFor(deed: Deed): DelayFilter | null | undefined {
-  if ('which' in deed) return deed.which.filter;
-  if (deed.action === 'create') return undefined;
-  const { name, group } = deed;
-  return { name, ...(group !== undefined && { group }) };
-}
+/** Those that a pause holds. */
+const namedBy = ({ name, group }: Extract<Deed, { action: 'pause' | 'resume' }>): DelayFilter => ({
+  name,
+  ...(group !== undefined && { group }),
+});
 
 /** The first of those that would change. */
 async function sampleOf(

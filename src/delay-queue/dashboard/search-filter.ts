@@ -97,14 +97,7 @@ export function selectionOf(filter: SearchFilter, rights: Rights): Selection {
     ...scope,
     ...(id !== undefined && { ids: [String(checkId(id))] }),
   };
-  const given = {
-    ...(filter.key !== undefined && { key: filter.key }),
-    ...(filter.keyPrefix !== undefined && { keyPrefix: filter.keyPrefix }),
-    ...(filter.error !== undefined && { error: filter.error }),
-    ...(filter.errorLine !== undefined && { errorLine: filter.errorLine }),
-    ...(filter.header !== undefined && { headers: headerOf(filter.header) }),
-    ...datesOf(filter, ['dueFrom', 'dueBefore']),
-  };
+  const given = conditionsOf(filter);
   const past = datesOf(filter, ['endedFrom', 'endedBefore']);
   return {
     live: live && {
@@ -117,6 +110,16 @@ export function selectionOf(filter: SearchFilter, rights: Rights): Selection {
     },
   };
 }
+
+/** Its conditions beside name, group, id and states. @throws DelayInvalidError naming the field */
+export const conditionsOf = (filter: SearchFilter) => ({
+  ...(filter.key !== undefined && { key: filter.key }),
+  ...(filter.keyPrefix !== undefined && { keyPrefix: filter.keyPrefix }),
+  ...(filter.error !== undefined && { error: filter.error }),
+  ...(filter.errorLine !== undefined && { errorLine: filter.errorLine }),
+  ...(filter.header !== undefined && { headers: headerOf(filter.header) }),
+  ...datesOf(filter, ['dueFrom', 'dueBefore']),
+});
 
 /** An empty list of states: all of them. */
 function statesIn({ state, endedFrom, endedBefore }: SearchFilter): {
@@ -139,7 +142,7 @@ function some(states: SearchState[], all: number): SearchState[] | undefined {
 }
 
 /** @returns an empty list: nothing may be seen */
-function allowed(
+export function allowed(
   asked: string | undefined,
   may: readonly string[] | null,
 ): readonly string[] | undefined {
@@ -161,14 +164,18 @@ function datesOf(
   for (const field of fields) {
     const text = filter[field];
     if (text === undefined) continue;
-    const date = new Date(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? text : NaN);
-    if (Number.isNaN(date.getTime())) {
-      throw new DelayInvalidError(
-        field,
-        `must be an instant like 2026-01-31T09:30:00.000Z, not ${shown(text)}`,
-      );
-    }
-    dates[field] = date;
+    dates[field] = instantIn(text, field);
   }
   return dates;
+}
+
+/** @throws DelayInvalidError */
+export function instantIn(text: unknown, field: string): Date {
+  const isLikeOne = typeof text === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text);
+  const date = new Date(isLikeOne ? text : NaN);
+  if (!Number.isNaN(date.getTime())) return date;
+  throw new DelayInvalidError(
+    field,
+    `must be an instant like 2026-01-31T09:30:00.000Z, not ${shown(text)}`,
+  );
 }

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { LiveState } from '../api/delay.js';
 import { DelayUnstableError } from '../api/errors.js';
 import type { GroupOrder } from '../api/selection.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
@@ -8,7 +9,14 @@ import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import { type CountAnswer, type IdAnswer, idOf } from './rows/answers.js';
 import { type Answer, numberOf, reader, type RowOf } from './rows/columns.js';
 import { explained, type ExplainedRow, explainSql } from './sql/explain.sql.js';
-import { countSql, idsSql, listed, type ListedRow, listSql } from './sql/delays.sql.js';
+import {
+  countByStateSql,
+  countSql,
+  idsSql,
+  listed,
+  type ListedRow,
+  listSql,
+} from './sql/delays.sql.js';
 import {
   anyNameOf,
   type AnyRowFilter,
@@ -169,6 +177,20 @@ export class SelectionStore {
     const { sql, parameters } = this.#where(filter, 1);
     const [row] = await runner.query<CountAnswer>(countSql(this.#tables, sql), parameters);
     return numberOf(given(row).count);
+  }
+
+  /** How many there are in each state, counted up to `most`. */
+  async countByState(
+    runner: Pick<Runner, 'query'>,
+    filter: RowFilter,
+    most: number,
+  ): Promise<Map<LiveState, number>> {
+    const { sql, parameters } = this.#where(filter, 2);
+    const rows = await runner.query<CountAnswer & { state: LiveState }>(
+      countByStateSql(this.#tables, sql),
+      [most, ...parameters],
+    );
+    return new Map(rows.map(({ state, count }) => [state, numberOf(count)]));
   }
 
   async countEnded(runner: Runner, filter: EndedFilter): Promise<number> {

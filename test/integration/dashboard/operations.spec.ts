@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
+import { z } from 'zod';
 import type {
+  DeadView,
   OperationLine,
   OperationsPage,
   OperationView,
@@ -82,6 +84,20 @@ it('retries the dead letters that match, and says what it changed', async () => 
 const done = async (body: object) => (await order(body)).body.counts;
 const which = (...ids: (string | undefined)[]) => ({ which: { ids } });
 
+it('retries exactly those that failed alike', async () => {
+  await insert('dead', 3);
+  await client.query(`UPDATE delay_queue.delay SET last_error = CASE n WHEN 1 THEN E'Error: 100% of_it\\n  at a' WHEN 2 THEN E'Error: 100% of_it\\n  at b'
+    ELSE 'Error: 100% of_it, and more' END FROM (SELECT id AS of, row_number() OVER (ORDER BY id) AS n FROM delay_queue.delay) r WHERE id = of`);
+  const { groups } = (await app.get<DeadView>('api/dead')).body;
+  const alike = groups.find(({ count }) => count.count === 2)!;
+  expect(await done({ action: 'retry', which: { filter: alike.search } })).toEqual({ retried: 2 });
+  expect(await app.admin.list({})).toMatchObject([
+    { state: 'scheduled' },
+    { state: 'scheduled' },
+    { state: 'dead' },
+  ]);
+});
+
 describe('of listed delays', () => {
   it('counts those that are not there', async () => {
     const ids = await insert('scheduled', 2);
@@ -162,6 +178,31 @@ it('creates a delay, and never writes its payload down', async () => {
   });
   const { rows } = await client.query('SELECT o::text AS all FROM delay_queue.operation o');
   expect(JSON.stringify(rows)).not.toContain('4711');
+});
+
+it('refuses a payload that its schema refuses, in a preview, too, and writes that down', async () => {
+  await app.stop();
+  const schema = z.object({ orderId: z.string() });
+  app = await start({ options: { payloads: { 'test.strict': schema } } });
+  const create = {
+    action: 'create',
+    name: 'test.strict',
+    payload: '{"orderId": 4711}',
+    after: '1h',
+  };
+  for (const path of ['api/preview', 'api/operations']) {
+    const { status, body } = await app.post<Problem>(path, create);
+    expect([status, body]).toMatchObject([400, { problem: 'invalid', field: 'payload.orderId' }]);
+  }
+  const { operations } = (await app.get<OperationsPage>('api/operations')).body;
+  expect(operations).toMatchObject([
+    { state: 'failed', error: expect.stringContaining('payload.orderId'), counts: {} },
+  ]);
+  expect(JSON.stringify(operations)).not.toContain('4711');
+  const right = { ...create, payload: '{"orderId": "4711"}' };
+  const { body: preview } = await app.post<Preview>('api/preview', right);
+  expect(preview.changeable).toEqual({ count: 1, is: 'exact' });
+  expect(await app.admin.count({})).toBe(0);
 });
 
 it('never replaces a delay that waits, and writes the refusal down', async () => {

@@ -246,6 +246,14 @@ SELECT pg_catalog.count(*)::text AS count
 FROM ${delay} d
 WHERE ${filter}`;
 
+/** The same for each state, counted up to a limit. Parameters: limit; then the filter's. */
+export const countByStateSql = ({ delay, now }: Tables, filter: string): string => `
+WITH ${clock({ now })},
+matched AS MATERIALIZED (
+  SELECT ${stateAt('clock.now')} AS state FROM ${delay} d, clock WHERE ${filter} LIMIT $1::int
+)
+SELECT m.state, pg_catalog.count(*)::text AS count FROM matched m GROUP BY m.state`;
+
 /**
  * A handler reschedules itself: its row moves on in place, and the attempt ends in history.
  * Parameters: id, epoch, node, payload, after_ms, at, extend_ms, max_attempts, lateness_ms, extras;

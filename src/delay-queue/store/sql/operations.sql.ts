@@ -2,7 +2,6 @@ import { epochMs, plusMs, presentEpochUs, type Tables } from '../../database/tab
 import { asInstant, asMs, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
 import { keyOrNull } from '../rows/delay-rows.js';
 import { clock, nodesNow } from './fragments/clock.js';
-import { stateAt } from './fragments/filter.js';
 
 /*
  * What viewers of the dashboard have changed: an operation, and the first of the delays that it has
@@ -159,13 +158,3 @@ FROM ${operationChange} c
 WHERE c.operation_id = $1::bigint AND c.ord > $2::int
 ORDER BY c.ord
 LIMIT $3::int`;
-
-/**
- * How many delays match, by state, counted up to a limit. Parameters: limit; then the filter's.
- */
-export const countByStateSql = (tables: Tables, filter: string): string => `
-WITH ${clock(tables)},
-matched AS MATERIALIZED (
-  SELECT ${stateAt('clock.now')} AS state FROM ${tables.delay} d, clock WHERE ${filter} LIMIT $1::int
-)
-SELECT m.state, pg_catalog.count(*)::text AS count FROM matched m GROUP BY m.state`;
