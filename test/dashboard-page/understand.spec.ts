@@ -78,6 +78,19 @@ describe('one delay', () => {
     await viewer.seesIn('Moves', 'anna');
   });
 
+  it('is watched until it has fired', async () => {
+    const { delays } = queue.app;
+    await delays.schedule(CLOSE, 1, { key: 'watched', after: '1h' });
+    const [row] = (await queue.sql(`SELECT id FROM delay_queue.delay WHERE key = 'watched'`)) as {
+      id: string;
+    }[];
+    await viewer.open(`?view=delay&id=${row!.id}`);
+    await viewer.seesText('Scheduled');
+    await queue.app.admin.runNow([{ name: CLOSE, key: 'watched' }]);
+    await viewer.seesText('Completed');
+    await viewer.seesIn('Facts', 'Late by');
+  });
+
   it('shows each attempt with the first line of its error, and the rest when asked for', async () => {
     await viewer.open(`?view=delay&id=${await idOf(REFUND)}`);
     await viewer.seesIn('Attempts', 'Attempt 1');
@@ -132,6 +145,7 @@ describe('one key', () => {
       expect.stringMatching(new RegExp(`^${CLOSE} Rescheduled: .* by anna$`)),
       expect.stringContaining(`${REFUND} scheduled for`),
       expect.stringMatching(new RegExp(`^${REFUND} Attempt 1 failed`)),
+      `${REFUND} Dead`,
       expect.stringContaining(`${CLOSE} comes due in`),
     ]);
     expect(await viewer.panel('Runs').getByRole('listitem').count()).toBe(3);

@@ -67,6 +67,12 @@ const tried = (startedAt: string) => ({
 const wakes = (its: Partial<StoryDelay>): string[] =>
   eventsOf(story([run('1', its)])).flatMap(({ what, at: when }) => (what === 'due' ? [when] : []));
 
+/** When that run died, as its story says. */
+const died = (its: Partial<StoryDelay>): string[] =>
+  eventsOf(story([run('1', { state: 'dead', wakeAt: null, ...its })])).flatMap(
+    ({ what, at: when }) => (what === 'dead' ? [when] : []),
+  );
+
 describe('the story of a key', () => {
   it('is in the order of time, over names and runs', () => {
     const closed = run('2', {
@@ -95,6 +101,11 @@ describe('the story of a key', () => {
     expect(wakes({ state: 'retrying', wakeAt: at(120) })).toEqual([at(120)]);
     expect(wakes({ state: 'running' })).toEqual([]);
     expect(wakes({ state: 'dead', wakeAt: null })).toEqual([]);
+  });
+
+  it('says of a dead letter that it died with its last attempt, else when it was due', () => {
+    expect(died({ attemptLog: [tried(at(110))] })).toEqual([at(110)]);
+    expect(died({})).toEqual([at(100)]);
   });
 
   it('has a lane for each run, the oldest first; of one instant the smaller id, whatever its digits', () => {

@@ -1,8 +1,8 @@
 /** From an instant to its place, 0 to 1. */
 export type Scale = (iso: string) => number;
 
-/** A gap of one second has one unit of width. */
-const UNIT_MS = 1_000;
+/** A gap of so much has one unit of width; one of a day has 22. */
+const UNIT_MS = 20;
 
 /**
  * A scale on which each gap between two instants has the width of its logarithm: what happened

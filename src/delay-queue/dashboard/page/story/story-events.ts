@@ -9,7 +9,7 @@ import type {
 
 /** One thing that happened to a business key, or will. */
 export type StoryEvent = { at: Instant; atMs: number } & (
-  | { what: 'scheduled' | 'due' | 'ended'; lane: number; delay: StoryDelay }
+  | { what: 'scheduled' | 'due' | 'dead' | 'ended'; lane: number; delay: StoryDelay }
   | { what: 'moved'; lane: number; delay: StoryDelay; move: MoveLine }
   | { what: 'attempt'; lane: number; delay: StoryDelay; attempt: AttemptLine }
   | { what: 'operation'; operation: OperationLine }
@@ -22,7 +22,8 @@ const ORDER: Record<StoryEvent['what'], number> = {
   moved: 2,
   due: 3,
   attempt: 4,
-  ended: 5,
+  dead: 5,
+  ended: 6,
 };
 
 /** The runs of a key, oldest first: a lane each. */
@@ -52,8 +53,13 @@ function eventsOfDelay(delay: StoryDelay, lane: number): StoryEvent[] {
     events.push({ ...timed(attempt.startedAt), what: 'attempt', ...its, attempt });
   }
   if (delay.endedAt !== null) events.push({ ...timed(delay.endedAt), what: 'ended', ...its });
-  else if (delay.state !== 'running' && delay.state !== 'dead') {
+  else if (delay.state === 'dead') events.push({ ...timed(diedAt(delay)), what: 'dead', ...its });
+  else if (delay.state !== 'running') {
     events.push({ ...timed(delay.wakeAt ?? delay.dueAt), what: 'due', ...its });
   }
   return events;
 }
+
+/** When a delay died is known of its last attempt alone. */
+export const diedAt = ({ attemptLog, dueAt }: StoryDelay): Instant =>
+  attemptLog.at(-1)?.endedAt ?? dueAt;

@@ -4,6 +4,7 @@ import { rowOf } from '../parts/delay-table.js';
 import { StatePill } from '../parts/state-pill.js';
 import { At, nowSeconds } from '../parts/when.js';
 import { words } from '../words/language.js';
+import { diedAt } from './story-events.js';
 import { type Scale, shortenedScale } from './shortened-scale.js';
 
 const WIDTH = 1_000;
@@ -65,7 +66,7 @@ interface BarProps {
 function Bar({ delay, scale, nowMs, isOver }: BarProps) {
   const { createdAt, dueAt, wakeAt, endedAt, moveLog, attemptLog, state } = delay;
   const now = new Date(nowMs).toISOString();
-  const end = endedAt ?? (state === 'dead' ? (attemptLog.at(-1)?.endedAt ?? dueAt) : null);
+  const end = endedAt ?? (state === 'dead' ? diedAt(delay) : null);
   const until = end ?? (Date.parse(dueAt) > nowMs ? dueAt : now);
   const at = scale(end ?? wakeAt ?? dueAt);
   const waited = Date.parse(until) < Date.parse(dueAt) ? until : dueAt;

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { count } from '../../../../ui/written.js';
 import { hrefOf } from '../address/address.js';
 import { delayHref } from '../address/filter.js';
 import { ErrorText } from '../parts/error-text.js';
@@ -15,7 +16,7 @@ export function StoryWhat({ event }: { event: StoryEvent }) {
   if (event.what === 'operation') return <Operation event={event} />;
   if (event.what === 'attempt') return <Attempt event={event} />;
   if (event.what === 'moved') return <Moved event={event} />;
-  if (event.what === 'ended') return <Ended event={event} />;
+  if (event.what === 'ended' || event.what === 'dead') return <Ended event={event} />;
   return event.what === 'due' ? <Due event={event} /> : <Scheduled event={event} />;
 }
 
@@ -77,12 +78,17 @@ function Due({ event }: { event: OfDelay }) {
 
 function Ended({ event }: { event: OfDelay }) {
   const said = words.value;
-  const { state, latenessMs, by } = event.delay;
+  const { state, latenessMs, by, attempts, attemptLog, error } = event.delay;
+  const isUnlogged = attemptLog.length === 0;
   return (
-    <Told name={nameOf(event)} who={by}>
-      <b>{said.states[state]}</b>
-      {state === 'completed' && latenessMs !== null && `, ${said.late(span(said, latenessMs))}`}
-    </Told>
+    <>
+      <Told name={nameOf(event)} who={by}>
+        <b>{said.states[state]}</b>
+        {state === 'completed' && latenessMs !== null && `, ${said.late(span(said, latenessMs))}`}
+        {isUnlogged && attempts > 1 && `, ${said.story.attempts(count(said, attempts))}`}
+      </Told>
+      {isUnlogged && error !== null && <ErrorText text={error} />}
+    </>
   );
 }
 

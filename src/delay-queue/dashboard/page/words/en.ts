@@ -369,6 +369,7 @@ export const en = {
     lanes: 'Runs',
     events: 'What happened',
     bar: 'When it was created, due, tried and ended; in words below',
+    attempts: (n: string) => `${n} attempts`,
     shortened: 'Long waits are shortened.',
     older: 'Older runs',
     now: 'now',

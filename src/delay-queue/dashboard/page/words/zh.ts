@@ -316,6 +316,7 @@ export const zh: Words = {
     lanes: '各次任务',
     events: '经过',
     bar: '创建、到期、执行与结束的时间，见下文',
+    attempts: (n) => `共 ${n} 次`,
     shortened: '较长的等待已缩短显示。',
     older: '更早的任务',
     now: '现在',
