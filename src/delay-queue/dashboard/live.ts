@@ -26,7 +26,8 @@ type Overview = LiveEvents['overview'];
 /** What a stream needs of the rest. */
 interface Sources {
   overview: (rights: Rights) => Promise<Overview>;
-  problemOf: (error: unknown) => LiveEvents['problem'];
+  /** @param isNew whether the look before it went well: then it is reported */
+  problemOf: (error: unknown, isNew: boolean) => LiveEvents['problem'];
   news: OperationNews;
   closing: AbortSignal;
 }
@@ -139,7 +140,10 @@ class Feed {
     try {
       this.#last = { event: 'overview', data: await this.sources.overview(this.rights) };
     } catch (error) {
-      this.#last = { event: 'problem', data: this.sources.problemOf(error) };
+      this.#last = {
+        event: 'problem',
+        data: this.sources.problemOf(error, this.#last?.event !== 'problem'),
+      };
     }
     this.#isLooking = false;
     for (const stream of this.#streams) stream.send(this.#last.event, this.#last.data);

@@ -1,3 +1,5 @@
+import { Logger } from '@nestjs/common';
+import { printableError } from '../api/error-text.js';
 import { checkInteger } from '../config/durations.js';
 import type { DashboardQueue } from './queue.js';
 import { deadView } from './dead.js';
@@ -5,6 +7,7 @@ import { DelayReader } from './delay-view.js';
 import { refusalOf } from './failures.js';
 import { LiveStreams } from './live.js';
 import { nameChoices } from './names.js';
+import { OperationLog } from './operation-log.js';
 import type { OperationNews } from './operation-news.js';
 import { OverviewReader } from './overview.js';
 import type { Asked, Route } from './route.js';
@@ -14,6 +17,9 @@ import { storyView } from './story.js';
 
 const PAGE_MAX = 200;
 const PAGE_DEFAULT = 50;
+
+/** Of one key. */
+const OPERATIONS_MAX = 50;
 
 /** All that is read. */
 export function readRoutes(queue: DashboardQueue, news: OperationNews): Route[] {
@@ -25,9 +31,14 @@ export function readRoutes(queue: DashboardQueue, news: OperationNews): Route[] 
     database,
     health && (() => health.check(dashboard.health)),
   );
+  const log = new OperationLog(database);
+  const logger = new Logger('DelayQueueDashboard');
   const streams = new LiveStreams({
     overview: (rights) => overviews.read(rights),
-    problemOf: (error) => refusalOf(error, () => {}).body,
+    problemOf: (error, isNew) =>
+      refusalOf(error, (unexpected) => {
+        if (isNew) logger.error(printableError(unexpected));
+      }).body,
     news,
     closing,
   });
@@ -42,9 +53,11 @@ export function readRoutes(queue: DashboardQueue, news: OperationNews): Route[] 
       const which = { id: query.get('id') ?? '', endedAt: query.get('endedAt') };
       return database.look((look) => delays.view(look, rights, which));
     }),
-    get('story', ({ rights, query }) => {
+    get('story', async ({ rights, query }) => {
       const about = { key: query.get('key') ?? '', ...pageIn(query) };
-      return database.look((look) => storyView(look, options, rights, about));
+      const story = await database.look((look) => storyView(look, options, rights, about));
+      const who = rights.seesAll ? null : rights.who;
+      return { ...story, operations: await log.ofKey(who, about.key, OPERATIONS_MAX) };
     }),
     get('dead', ({ rights }) => database.look((look) => deadView(look, options, rights))),
     get('names', ({ rights }) => database.look((look) => nameChoices(look, options, rights))),

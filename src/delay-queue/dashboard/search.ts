@@ -65,12 +65,15 @@ export class DelaySearch {
     const meaning = from?.meaning ?? (await this.meaningOf(runner, filter.q, rights));
     const selection = this.selectionOf(filter, meaning, rights);
     const { hits, next, isStopped } = await this.#hits(runner, selection, from, limit);
+    const isFull = next !== null && !isStopped;
+    const found: Count = { count: hits.length, is: next === null ? 'exact' : 'atLeast' };
+    const count = isFull && from === undefined ? await this.count(runner, selection) : found;
     return {
       meaning,
       delays: await this.lines(runner, hits),
       next: next && cursorText({ ...next, meaning }),
       stoppedAfter: isStopped ? WALK_ROWS_MAX : null,
-      count: from === undefined ? await this.count(runner, selection) : null,
+      count: from === undefined ? count : null,
     };
   }
 

@@ -12,7 +12,7 @@ export async function storyView(
   { installation }: Pick<ResolvedOptions, 'installation'>,
   { names, groups }: Rights,
   { key, after, limit }: { key: string; after: string | null; limit: number },
-): Promise<StoryView> {
+): Promise<Omit<StoryView, 'operations'>> {
   const nowMs = await new SearchStore(installation).nowMs(look);
   const about = {
     key,
@@ -32,7 +32,6 @@ export async function storyView(
       ...history.map((record) => storyDelay(endedLine(record), record, record.by)),
     ],
     next,
-    operations: [],
   };
 }
 

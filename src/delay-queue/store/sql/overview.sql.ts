@@ -142,8 +142,8 @@ export type DeadRow = RowOf<typeof DEAD>;
 export const deadSql = (tables: Tables, scope: string): string => `
 WITH dead AS MATERIALIZED (
   SELECT d.id, d.name, d.group_id, d.due_at, d.last_error FROM ${tables.delay} d
-  WHERE d.wake_at = 'infinity'
-  ORDER BY d.id DESC LIMIT $1::int
+  WHERE d.wake_at >= 'infinity'
+  ORDER BY d.wake_at DESC, d.id DESC LIMIT $1::int
 )
 SELECT ${selected(DEAD)}
 FROM (SELECT pg_catalog.count(*) AS read FROM dead) r

@@ -25,24 +25,28 @@ interface Ordered {
 
 const ID = { name: 'id', type: 'bigint' } as const;
 
+const WAKE = [{ name: 'wake_at', type: 'timestamptz' }, ID] as const;
+
 export const ORDERS: Readonly<Record<SearchOrder, Ordered>> = {
   wake: {
     table: 'delay',
-    columns: [{ name: 'wake_at', type: 'timestamptz' }, ID],
+    columns: WAKE,
     direction: 'ASC',
-    within: 'd.wake_at IS NOT NULL',
+    // Implies the predicate of the index, which the comparison of rows does not.
+    within: "d.wake_at >= '-infinity'",
   },
   dead: {
     table: 'delay',
-    columns: [ID],
+    columns: WAKE,
     direction: 'DESC',
-    within: "d.wake_at = 'infinity'",
+    // With an equality, the planner may as well walk by id, past all that is not dead.
+    within: "d.wake_at >= 'infinity'",
   },
   ended: {
     table: 'history',
     columns: [{ name: 'ended_at', type: 'timestamptz' }, ID, { name: 'epoch', type: 'bigint' }],
     direction: 'DESC',
-    within: 'd.ended_at IS NOT NULL',
+    within: 'true',
   },
 };
 
@@ -63,9 +67,7 @@ const behind = ({ columns, direction }: Ordered): string => {
     type === 'bigint' ? `$${index + 1}::bigint` : `($${index + 1}::timestamp AT TIME ZONE 'UTC')`,
   );
   const sign = direction === 'ASC' ? '>' : '<';
-  return columns.length === 1
-    ? `d.${columns[0]?.name} ${sign} ${given[0]}`
-    : `(${columns.map(({ name }) => `d.${name}`).join(', ')}) ${sign} (${given.join(', ')})`;
+  return `(${columns.map(({ name }) => `d.${name}`).join(', ')}) ${sign} (${given.join(', ')})`;
 };
 
 const inOrder = ({ columns, direction }: Ordered): string =>
