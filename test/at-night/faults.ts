@@ -4,6 +4,8 @@ import { IS_LISTENER } from '../support/listener.js';
 import { OpenTransactions } from '../support/open-transactions.js';
 import { until } from '../support/until.js';
 import type { Night } from './night.js';
+import type { Operator } from './operator.js';
+import type { Name } from './shop.js';
 
 /** A delay that a person asks about. */
 export interface Asked {
@@ -21,6 +23,10 @@ export interface Fault {
   alert: { alertname: string; [label: string]: string };
   /** Alerts that are true as well: what follows from the fault. */
   also?: readonly string[];
+  /** The process whose dashboard tells it; default the first. */
+  at?: Name;
+  /** What an operator does about it on the dashboard, where that can do something. */
+  mend?: (operator: Operator, asked: Asked) => Promise<void>;
   /** Resolves when the fault is there. @returns the delay that suffers */
   plant(night: Night): Promise<Asked | undefined>;
   lift(night: Night): Promise<void>;
@@ -83,6 +89,10 @@ const poison: Fault = {
     await schedule(night, POISON, { payload: { messageId: 'poison' }, maxAttempts: 2 });
     return POISON;
   },
+  async mend(operator) {
+    await operator.presses(operator.button('Discard…'));
+    await operator.confirms(/^Discard/);
+  },
   lift: (night) => cancel(night, POISON),
 };
 
@@ -97,8 +107,15 @@ const hang: Fault = {
     night.partner.answers('/message.send', 'never');
     return untilDue(night, 'message.send');
   },
-  async lift({ partner }) {
+  /** So that no more of them hang, until the partner is well. */
+  async mend(operator) {
+    await operator.presses(operator.link('Overview'));
+    await operator.presses(operator.button('Pause message.send'));
+    await operator.confirms(/^Pause/);
+  },
+  async lift({ partner, desk }) {
     partner.answers('/message.send', 'at once');
+    await desk.admin.resume('message.send');
   },
 };
 
@@ -114,6 +131,10 @@ const unserved: Fault = {
   async plant(night) {
     await schedule(night, GONE);
     return GONE;
+  },
+  async mend(operator) {
+    await operator.presses(operator.button('Cancel…'));
+    await operator.confirms(/^Cancel 1/);
   },
   lift: (night) => cancel(night, GONE),
 };
@@ -135,6 +156,11 @@ const paused: Fault = {
     await untilDue(night, CONFIRM.name);
     await night.dayLater(CONFIRM.name);
     return CONFIRM;
+  },
+  async mend(operator) {
+    await operator.presses(operator.link('Overview'));
+    await operator.presses(operator.button('Resume order.confirm'));
+    await operator.confirms(/^Resume/);
   },
   async lift({ desk }) {
     await desk.admin.resume('order.confirm');
@@ -161,6 +187,14 @@ const limited: Fault = {
     await night.dayLater('ledger.export');
     return asked;
   },
+  /** Ends the one that takes the only slot. */
+  async mend(operator) {
+    await operator.presses(operator.link('ledger.export'));
+    await operator.presses(operator.link('Running'));
+    await operator.presses(operator.page.locator('tbody tr a').first());
+    await operator.presses(operator.button('Abort…'));
+    await operator.confirms(/^Abort 1/);
+  },
   async lift({ partner }) {
     partner.answers('/ledger.export', 'at once');
   },
@@ -184,6 +218,7 @@ const deaf: Fault = {
   title: 'LISTEN lost',
   health: { reason: 'listenLost' },
   alert: { alertname: 'DelayTaskFails', reason: 'listenLost', instance: 'shop-2' },
+  at: 'shop-2',
   async plant(night) {
     await night.shop.tell('shop-2', 'deafen');
     await night.endSessions(IS_LISTENER);
@@ -211,6 +246,7 @@ const full: Fault = {
   explains: { reason: 'queued' },
   health: { reason: 'taskFailing', task: 'begin' },
   alert: { alertname: 'DelayTaskFails', task: 'begin', instance: 'shop-2' },
+  at: 'shop-2',
   also: LATE,
   async plant(night) {
     await night.shop.tell('shop-2', 'fill');
@@ -239,6 +275,13 @@ const crowd: Fault = {
       })),
     );
     return { name: 'parcel.scan', key: String(CROWD - 1) };
+  },
+  async mend(operator) {
+    await operator.presses(operator.link('acme'));
+    await operator.presses(operator.page.getByLabel('Select all rows'));
+    await operator.presses(operator.button(/^Select all .* that match/));
+    await operator.presses(operator.button('Cancel…'));
+    await operator.confirms(/^Cancel/);
   },
   async lift({ partner }) {
     partner.answers('/parcel.scan', 'at once');

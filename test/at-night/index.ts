@@ -35,18 +35,27 @@ const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const seconds = (reason: Reason | undefined): string => reason?.s.toFixed(1) ?? '–';
 
-const rowOf = ({ fault, explain, health, alert, calm, falseAlerts }: Told): string[] => [
-  fault.title,
-  fault.explains === undefined ? '' : seconds(explain),
-  seconds(health),
-  seconds(alert),
-  seconds(calm),
-  falseAlerts.join(', '),
+const byHandOf = ({ mended }: Told): string => {
+  if (mended === undefined) return '';
+  return mended === 'failed' ? '–' : `${mended.clicks} · ${mended.s.toFixed(1)}`;
+};
+
+const rowOf = (told: Told): string[] => [
+  told.fault.title,
+  told.fault.explains === undefined ? '' : seconds(told.explain),
+  seconds(told.health),
+  seconds(told.alert),
+  seconds(told.dashboard),
+  String(told.clicks ?? '–'),
+  byHandOf(told),
+  seconds(told.calm),
+  told.falseAlerts.join(', '),
 ];
 
-const isBad = ({ fault, explain, health, alert, calm, falseAlerts }: Told): boolean =>
+const isBad = ({ fault, explain, falseAlerts, mended, ...told }: Told): boolean =>
   (fault.explains !== undefined && explain === undefined) ||
-  [health, alert, calm].includes(undefined) ||
+  [told.health, told.alert, told.dashboard, told.calm].includes(undefined) ||
+  mended === 'failed' ||
   falseAlerts.length > 0;
 
 function report(all: readonly Told[], speed: number): void {
@@ -54,7 +63,17 @@ function report(all: readonly Told[], speed: number): void {
   const notes = [
     `seconds from the fault until each said its true reason; waits are ${speed} times shorter`,
   ];
-  const columns = ['fault', 'explain', 'health', 'alert', 'calm again', 'false alerts'];
+  const columns = [
+    'fault',
+    'explain',
+    'health',
+    'alert',
+    'dashboard',
+    'clicks',
+    'mended: clicks · s',
+    'calm again',
+    'false alerts',
+  ];
   console.log(`\n${render({ title, notes, columns, rows: all.map(rowOf) })}`);
 }
 

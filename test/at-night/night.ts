@@ -10,6 +10,8 @@ import { childrenOf, signal } from '../patroni/processes.js';
 import { OwnServer } from '../servers/support/own-server.js';
 import { Prometheus } from '../servers/support/prometheus.js';
 import { type DelayNode, startNode } from '../support/delay-node.js';
+import { buildDashboard } from '../../tools/page/build.mjs';
+import { Operator } from './operator.js';
 import { Partner } from './partner.js';
 import { Shop } from './shop.js';
 
@@ -25,6 +27,8 @@ export class Night {
   prometheus!: Prometheus;
   /** Schedules and asks, and runs no handlers. */
   desk!: DelayNode;
+  /** At the dashboard. */
+  operator!: Operator;
   #pool!: Pool;
 
   /** @param speed by how much shorter all waits are */
@@ -76,6 +80,9 @@ export class Night {
     );
     this.#closes.push(() => this.prometheus.stop());
     await this.prometheus.hasScraped();
+    await buildDashboard();
+    this.operator = await Operator.come(this.shop);
+    this.#closes.push(() => this.operator.leave());
     // Closed first: a server that stands still answers no one who leaves.
     this.#closes.push(() => this.signalServer('SIGCONT'));
   }

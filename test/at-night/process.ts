@@ -14,6 +14,7 @@ import {
   type HealthReport,
   OnDelay,
 } from 'nestjs-delay-queue';
+import { DelayQueueDashboardModule } from 'nestjs-delay-queue/dashboard';
 import { Client } from 'pg';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { databaseOptions } from '../../src/app.module.js';
@@ -121,6 +122,7 @@ class ThisProcess extends OneProcess {
     ScheduleModule.forRoot(),
     // A partner that hangs is the fault; a timeout would end it.
     DelayQueueModule.forRoot({ nodeName: setup.nodeName, timeout: '1h', drainTimeout: '1s' }),
+    DelayQueueDashboardModule.forRoot({ authorize: 'loopback', health: setup.limits }),
     ShopModule.forRoot(shopConfig, new ThisProcess()),
   ],
   controllers: [MetricsController, HealthController],

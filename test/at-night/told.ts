@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { DelayExplanation } from 'nestjs-delay-queue';
 import type { Alert } from '../servers/support/prometheus.js';
 import type { Asked, Fault } from './faults.js';
+import { en } from '../../src/delay-queue/dashboard/page/words/en.js';
 import type { Night } from './night.js';
 import { NAMES } from './shop.js';
 
@@ -21,6 +22,11 @@ export interface Told {
   explain: Reason | undefined;
   health: Reason | undefined;
   alert: Reason | undefined;
+  /** On the dashboard; and how many clicks from its overview to the sentence about the delay. */
+  dashboard: Reason | undefined;
+  clicks: number | undefined;
+  /** Mended there, where it can be. */
+  mended: { clicks: number; s: number } | 'failed' | undefined;
   /** After the fault was lifted. */
   calm: Reason | undefined;
   /** Alerts that fired and were not true. */
@@ -31,6 +37,9 @@ const UNTOLD: Omit<Told, 'fault'> = {
   explain: undefined,
   health: undefined,
   alert: undefined,
+  dashboard: undefined,
+  clicks: undefined,
+  mended: undefined,
   calm: undefined,
   falseAlerts: [],
 };
@@ -98,6 +107,43 @@ async function checked(night: Night, { health }: Fault): Promise<Look> {
   return found ?? { instead: reasons.map(({ text }) => text).join('; ') };
 }
 
+/** What an operator sees: the reason in the banner, then the delay and why it has not fired. */
+async function onDashboard(
+  { operator }: Night,
+  { at = 'shop-1', health, explains }: Fault,
+  asked: Asked | undefined,
+): Promise<Look> {
+  await operator.opens(at);
+  const heading = en.healthReasons[health.reason ?? ''] ?? '';
+  await operator.reason(heading, LOOK_EVERY_MS * 10);
+  operator.clicks = 0;
+  if (asked === undefined) return { text: heading };
+  await operator.finds(asked);
+  const reason = typeof explains === 'function' ? 'queued' : (explains?.reason ?? '');
+  await operator.reads(en.reasons[reason] ?? '');
+  return { text: `${heading}, ${operator.clicks} clicks to "${en.reasons[reason]}"` };
+}
+
+async function mended(
+  { operator }: Night,
+  { mend }: Fault,
+  asked: Asked | undefined,
+  { say }: Watching,
+): Promise<Told['mended']> {
+  if (mend === undefined || asked === undefined) return undefined;
+  operator.clicks = 0;
+  const beganAtMs = performance.now();
+  try {
+    await mend(operator, asked);
+  } catch (error) {
+    say(`  not mended on the dashboard: ${String(error)}`);
+    return 'failed';
+  }
+  const s = (performance.now() - beganAtMs) / 1_000;
+  say(`  mended on the dashboard in ${operator.clicks} clicks, ${s.toFixed(1)} s`);
+  return { clicks: operator.clicks, s };
+}
+
 /** Whether no node has a reason and no alert waits or fires. */
 async function calm(night: Night): Promise<Look> {
   const reports = await Promise.all(NAMES.map((name) => night.shop.health(name)));
@@ -131,13 +177,16 @@ export async function toldOf(night: Night, fault: Fault, watching: Watching): Pr
       ? { instead: alerts.map((alert) => `${nameOf(alert)} ${alert.state}`).join('; ') }
       : { text: `${found.labels.alertname}: ${found.annotations.summary}` };
   };
-  const [explain, health, alert] = await Promise.all([
+  const [explain, health, alert, dashboard] = await Promise.all([
     asked && first('explain', () => explained(night, fault, asked), watching),
     first('health', () => checked(night, fault), watching),
     first('alert', alerted, watching),
+    first('dashboard', () => onDashboard(night, fault, asked), watching),
   ]);
+  const { clicks } = night.operator;
   // What fired meanwhile must be true as well.
   await alerted();
+  const byHand = await mended(night, fault, asked, watching);
   await fault.lift(night);
   const quiet = { ...watching, withinMs: JUMP_TOLD_MS + watching.withinMs };
   return {
@@ -145,6 +194,9 @@ export async function toldOf(night: Night, fault: Fault, watching: Watching): Pr
     explain,
     health,
     alert,
+    dashboard,
+    clicks: dashboard && clicks,
+    mended: byHand,
     calm: await first('calm', () => calm(night), quiet),
     falseAlerts: [...falseAlerts],
   };
