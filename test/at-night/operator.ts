@@ -28,9 +28,11 @@ export class Operator {
     await this.page.goto(`http://${this.shop.instance(name)}/delays/`);
   }
 
-  /** The line of the banner with that heading; waits no longer than that. */
-  reason(heading: string | RegExp, withinMs: number): Promise<void> {
-    const line = this.page.locator('.health li').filter({ hasText: heading });
+  /** The line of a banner with one of these headings; waits no longer than that. */
+  reason(headings: readonly string[], withinMs: number): Promise<void> {
+    const line = this.page
+      .locator('.health li, .banner')
+      .filter({ hasText: new RegExp(headings.join('|')) });
     return line.first().waitFor({ timeout: withinMs });
   }
 

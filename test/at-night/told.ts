@@ -115,7 +115,9 @@ async function onDashboard(
 ): Promise<Look> {
   await operator.opens(at);
   const heading = en.healthReasons[health.reason ?? ''] ?? '';
-  await operator.reason(heading, LOOK_EVERY_MS * 10);
+  // Without a database there is no overview.
+  const { [health.reason as 'databaseGone']: problem } = en.problems;
+  await operator.reason(problem ? [heading, problem] : [heading], LOOK_EVERY_MS * 40);
   operator.clicks = 0;
   if (asked === undefined) return { text: heading };
   await operator.finds(asked);

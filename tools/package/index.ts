@@ -16,33 +16,41 @@ import { checkSurface } from './surface.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PACKAGE = join(ROOT, 'dist/package');
-const BYTES_MAX = 800_000;
+const BYTES_MAX = 900_000;
 
 const BUILDS = [
-  { folder: 'lib/esm', type: 'module', compiler: [] },
+  {
+    folder: 'lib/esm',
+    type: 'module',
+    compiler: [],
+    assets: `export * from '../../page-assets.cjs';\n`,
+  },
   {
     folder: 'lib/cjs',
     type: 'commonjs',
     // The first has checked the types.
     compiler: ['--module', 'commonjs', '--moduleResolution', 'bundler', '--noCheck'],
+    assets: `module.exports = require('../../page-assets.cjs');\n`,
   },
 ] as const;
 
 rmSync(PACKAGE, { recursive: true, force: true });
-for (const { folder, type, compiler } of BUILDS) {
+for (const { folder, type, compiler, assets } of BUILDS) {
   const target = join(PACKAGE, folder);
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   const where = ['-p', join(ROOT, 'tools/package'), '--outDir', target];
   execFileSync(process.execPath, [tsc, ...where, ...compiler], { stdio: 'inherit' });
   // A program of its own, which starts faster from ES modules: 0.5 s instead of 0.65.
   if (type === 'commonjs') rmSync(join(target, 'command-line'), { recursive: true });
-  const { text } = await dashboardAssets({ exported: type });
-  writeFileSync(join(target, 'dashboard/page-assets.js'), text);
+  writeFileSync(join(target, 'dashboard/page-assets.js'), assets);
   dropUnseenDeclarations(target);
   checkImports(target);
   checkSurface(target);
   writeJson(join(target, 'package.json'), { type });
 }
+// Of the dashboard, once for both: a tenth of the package.
+const { text } = await dashboardAssets({ exported: 'commonjs' });
+writeFileSync(join(PACKAGE, 'lib/page-assets.cjs'), text);
 writeJson(join(PACKAGE, 'package.json'), manifest(join(ROOT, 'package.json')));
 for (const folder of FOLDERS) {
   mkdirSync(join(PACKAGE, folder));

@@ -5,7 +5,7 @@ import {
   DelayUnavailableError,
   DelayUnstableError,
 } from '../api/errors.js';
-import { printableError } from '../api/error-text.js';
+import { describeError, printable } from '../api/error-text.js';
 import { isRefusal, sqlStateOf } from '../database/driver-errors.js';
 import { Refusal } from './exchange.js';
 
@@ -28,7 +28,10 @@ export function refusalOf(error: unknown, report: Report): Refusal {
     );
   }
   if (error instanceof DelayUnavailableError || isConnectionError(error)) {
-    return new Refusal('databaseGone', `The database cannot be reached: ${printableError(error)}`);
+    return new Refusal(
+      'databaseGone',
+      `The database cannot be reached: ${printable(describeError(error))}`,
+    );
   }
   report(error);
   return new Refusal('failed', 'The dashboard failed. The log of the application has the error.');
