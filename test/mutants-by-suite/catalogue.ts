@@ -17,6 +17,7 @@ import { CRASHES } from './crashes.js';
 import { FAILOVERS } from './failovers.js';
 import { COMMAND_LINE } from './command-line.js';
 import { DASHBOARD_OPERATIONS } from './dashboard-operations.js';
+import { DASHBOARD_PAGE } from './dashboard-page.js';
 import { EXPLANATIONS } from './explanations.js';
 import { PAST } from './past.js';
 import { STAND_INS } from './stand-ins.js';
@@ -51,6 +52,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...EXPLANATIONS,
   ...COMMAND_LINE,
   ...DASHBOARD_OPERATIONS,
+  ...DASHBOARD_PAGE,
   ...STAND_INS,
   ...TIME_IN_TESTS,
   ...LIMITS_AND_REFUSALS,

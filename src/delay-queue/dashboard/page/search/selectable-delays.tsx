@@ -5,7 +5,8 @@ import { orderFilterOf } from '../act/order-filter.js';
 import { DelayTable } from '../parts/delay-table.js';
 import { words } from '../words/language.js';
 import { counted } from '../words/written.js';
-import { isSelectable, type Selection, useSelection } from './selection.js';
+import { type Selection, useSelection } from './selection.js';
+import { isSelectable } from './toggled-range.js';
 
 interface SelectableDelaysProps {
   page: SearchPage;
@@ -57,7 +58,7 @@ interface SelectionBarProps {
 
 /** Stays in sight while something is selected. */
 function SelectionBar({ selection, page, filter }: SelectionBarProps) {
-  const { ids, isAllMatching } = selection;
+  const { isAllMatching } = selection;
   const selected = page.delays.filter(selection.has);
   const all = orderFilterOf(filter, page.meaning);
   const said = words.value;
@@ -66,7 +67,11 @@ function SelectionBar({ selection, page, filter }: SelectionBarProps) {
       {selected.length === 0 ? null : (
         <div class="selection-bar-row">
           <p>
-            <b>{isAllMatching ? said.selection.all : said.selection.some(count(said, ids.size))}</b>
+            <b>
+              {isAllMatching
+                ? said.selection.all
+                : said.selection.some(count(said, selected.length))}
+            </b>
             <AllMatching selection={selection} page={page} filter={filter} />
             <button type="button" class="link" onClick={selection.clear}>
               {said.selection.clear}

@@ -1,9 +1,7 @@
-import { useSignal, type Signal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import type { DelayLine } from '../../contract.js';
-
-/** What has ended cannot be changed. */
-export const isSelectable = ({ endedAt }: DelayLine): boolean => endedAt === null;
+import { isSelectable, toggledRange } from './toggled-range.js';
 
 /** Which rows of a page are selected, or all that match its filter, on whatever page. */
 export interface Selection {
@@ -30,7 +28,7 @@ export function useSelection(delays: readonly DelayLine[]): Selection {
     isAllMatching: isAllMatching.value,
     has: (delay) => isSelectable(delay) && (isAllMatching.value || ids.value.has(delay.id)),
     toggle: (at, toHere) => {
-      select(toggled(ids, delays, toHere ? lastAt.current : at, at));
+      select(toggledRange(ids.value, delays, toHere ? lastAt.current : at, at));
       lastAt.current = at;
     },
     togglePage: () => {
@@ -43,21 +41,4 @@ export function useSelection(delays: readonly DelayLine[]): Selection {
     },
     clear: () => select(new Set()),
   };
-}
-
-/** The row that was clicked says what becomes of the others. */
-function toggled(
-  ids: Signal<ReadonlySet<string>>,
-  delays: readonly DelayLine[],
-  from: number,
-  to: number,
-): Set<string> {
-  const next = new Set(ids.value);
-  const isOn = !next.has(delays[to]!.id);
-  const range = delays.slice(Math.min(from, to), Math.max(from, to) + 1).filter(isSelectable);
-  for (const { id } of range) {
-    if (isOn) next.add(id);
-    else next.delete(id);
-  }
-  return next;
 }

@@ -1,0 +1,62 @@
+import { type Mutant, patch } from './mutant.js';
+
+const JSON_TEXT = 'dashboard/page/delay/indented-json.ts';
+const EVENTS = 'dashboard/page/story/story-events.ts';
+const SCALE = 'dashboard/page/story/shortened-scale.ts';
+const SELECTION = 'dashboard/page/search/toggled-range.ts';
+
+/** Ways to show an operator what is not so. */
+export const DASHBOARD_PAGE: Readonly<Record<string, Mutant>> = {
+  'payload-reads-as-another': {
+    about: 'shows a payload whose text turns around',
+    patches: [patch(JSON_TEXT, 'json.replaceAll(UNSEEN, escaped)', 'json')],
+    tests: ['unit/dashboard/indented-json'],
+  },
+  'payload-texts-fall-apart': {
+    about: 'takes a bracket inside of a text for one of the payload',
+    patches: [patch(JSON_TEXT, '"(?:[^"\\\\]|\\\\.)*"|', '')],
+    tests: ['unit/dashboard/indented-json'],
+  },
+  'story-in-the-order-of-its-runs': {
+    about: 'tells one run after the other instead of what happened in its order',
+    patches: [
+      patch(
+        EVENTS,
+        'events.toSorted((a, b) => a.atMs - b.atMs || ORDER[a.what] - ORDER[b.what])',
+        'events',
+      ),
+    ],
+    tests: ['unit/dashboard/story-events'],
+  },
+  'story-of-ids-as-text': {
+    about: 'takes delay 10 for older than delay 9',
+    patches: [patch(EVENTS, 'a.id.length - b.id.length || ', '')],
+    tests: ['unit/dashboard/story-events'],
+  },
+  'story-wakes-when-first-due': {
+    about: 'says that a delay comes due when it first was, not with its next attempt',
+    patches: [patch(EVENTS, 'delay.wakeAt ?? delay.dueAt', 'delay.dueAt')],
+    tests: ['unit/dashboard/story-events'],
+  },
+  'story-to-scale': {
+    about: 'draws seconds beside a month as one point',
+    patches: [
+      patch(
+        SCALE,
+        'Math.log2(1 + (ms - marks[at - 1]!) / UNIT_MS)',
+        '(ms - marks[at - 1]!) / UNIT_MS',
+      ),
+    ],
+    tests: ['unit/dashboard/shortened-scale'],
+  },
+  'selects-what-has-ended': {
+    about: 'selects a run that has ended, and with it the live delay of the same id',
+    patches: [patch(SELECTION, '.filter(isSelectable)', '')],
+    tests: ['unit/dashboard/toggled-range'],
+  },
+  'selects-by-turns': {
+    about: 'selects of a range those that were not, and leaves out those that were',
+    patches: [patch(SELECTION, 'if (isOn) next.add(id);', 'if (!ids.has(id)) next.add(id);')],
+    tests: ['unit/dashboard/toggled-range'],
+  },
+};
