@@ -3,6 +3,12 @@ import type { Client } from 'pg';
 import { HealthStore } from '../../src/delay-queue/store/health.store.js';
 import { SelectionStore } from '../../src/delay-queue/store/selection.store.js';
 import type { EndedFilter, RowFilter } from '../../src/delay-queue/store/sql/fragments/filter.js';
+import {
+  operationChangesSql,
+  operationsOfKeySql,
+  operationsSql,
+} from '../../src/delay-queue/store/sql/operations.sql.js';
+import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import type { Runner } from '../../src/delay-queue/database/runner.js';
 import { explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
@@ -57,6 +63,31 @@ it.each<[what: string, filter: RowFilter]>([
   const page = { behindId: 0, limit: 100 };
   const pages = await pagesOf((runner) => store.list(runner, filter, page, 30_000));
   expect(pages).toBeLessThan(FUTURE / 500);
+  const counting = await pagesOf((runner) => store.countByState(runner, filter, 10_000));
+  expect(counting).toBeLessThan(FUTURE / 500);
+});
+
+it('a count by state reads no more than its limit', async () => {
+  const [plan] = await plansOf((runner) => store.countByState(runner, { names: [SERVED] }, 1_000));
+  expect(plan!.scansOf('delay').map(({ rows }) => rows)).toEqual([1_000]);
+});
+
+it('operations, their changes and those of a key are found without reading all', async () => {
+  await client.query(`
+    INSERT INTO delay_queue.operation (id, started_at, seen_at, action, who, node, asked, counts, ended_as)
+    SELECT n, now(), now(), 'cancel', 'a', 'n', '{}', '{}', 'done' FROM generate_series(1, 5000) n;
+    INSERT INTO delay_queue.operation_change (operation_id, ord, delay_id, name, key, verdict)
+    SELECT n % 5000 + 1, n, n, 'a', 'key ' || n, 'cancelled' FROM generate_series(1, 100000) n;
+    ANALYZE delay_queue.operation, delay_queue.operation_change`);
+  const tables = tablesOf('delay_queue');
+  const reads: [sql: string, parameters: unknown[]][] = [
+    [operationsSql(tables), [null, 4_000, 50]],
+    [operationsOfKeySql(tables), [null, 'key 70000', 50]],
+    [operationChangesSql(tables), [70, 0, 100]],
+  ];
+  for (const [sql, parameters] of reads) {
+    expect((await explain(client, sql, parameters)).buffers).toBeLessThan(60);
+  }
 });
 
 it.each<[what: string, filter: EndedFilter, pages: number]>([

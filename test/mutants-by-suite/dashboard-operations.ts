@@ -135,6 +135,11 @@ export const DASHBOARD_OPERATIONS: Readonly<Record<string, Mutant>> = {
     ],
     tests: long,
   },
+  'lets-operations-lapse': {
+    about: 'lets other processes take an operation that waits for one that has ended',
+    patches: [patch(RUNS, '      this.#keep();\n', '')],
+    tests: ['unit/dashboard/operations'],
+  },
   'gives-up-at-once': {
     about: 'does not try again to write down what it has done',
     patches: [patch(RUNS, 'const TRIES = 12;', 'const TRIES = 1;')],

@@ -58,6 +58,7 @@ export class Operations {
     private readonly log: OperationLog,
     private readonly news: OperationNews,
     private readonly count: (order: Order) => Promise<Count | null>,
+    private readonly keepEveryMs = KEEP_EVERY_MS,
   ) {}
 
   /**
@@ -163,7 +164,7 @@ export class Operations {
 
   /** While one is open, whether it runs or waits. */
   #keep(): void {
-    this.#keeping ??= setInterval(() => void this.#kept(), KEEP_EVERY_MS).unref();
+    this.#keeping ??= setInterval(() => void this.#kept(), this.keepEveryMs).unref();
   }
 
   #close(id: string): void {
