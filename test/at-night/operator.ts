@@ -43,9 +43,11 @@ export class Operator {
     await this.presses(this.page.locator('tr').filter({ hasText: name }).locator('a').first());
   }
 
-  /** What the page says of the delay, once it begins so. */
-  async reads(heading: string | RegExp): Promise<void> {
-    await this.page.locator('.explanation').getByText(heading).first().waitFor();
+  /** What the page says of the delay, once it begins with one of these. */
+  async reads(headings: readonly string[]): Promise<string> {
+    const cause = this.page.locator('.explanation .cause b');
+    const told = cause.filter({ hasText: new RegExp(headings.join('|')) }).first();
+    return (await told.textContent()) ?? '';
   }
 
   button(name: string | RegExp): Locator {

@@ -122,8 +122,9 @@ async function onDashboard(
   if (asked === undefined) return { text: heading };
   await operator.finds(asked);
   const reason = typeof explains === 'function' ? 'queued' : (explains?.reason ?? '');
-  await operator.reads(en.reasons[reason] ?? '');
-  return { text: `${heading}, ${operator.clicks} clicks to "${en.reasons[reason]}"` };
+  // Or another node has run it by now.
+  const read = await operator.reads([en.reasons[reason] ?? '', en.reasons['ended'] ?? '']);
+  return { text: `${heading}, ${operator.clicks} clicks to "${read}"` };
 }
 
 async function mended(
