@@ -1,4 +1,5 @@
 import { type Signal, useComputed, useSignal } from '@preact/signals';
+import { useId } from 'preact/hooks';
 import type { NameChoice, OperationOrder } from '../../contract.js';
 import { parameter } from '../address/address.js';
 import { useAnswer } from '../api/answer.js';
@@ -64,11 +65,13 @@ function Form({ choices }: { choices: readonly NameChoice[] }) {
 }
 
 function Names({ choices, name }: { choices: readonly NameChoice[]; name: Signal<string> }) {
+  const id = useId();
   const said = words.value.acting;
   return (
-    <label class="field">
-      {said.name}
+    <div class="field">
+      <label for={id}>{said.name}</label>
       <select
+        id={id}
         value={name.value}
         onChange={({ currentTarget }) => {
           name.value = currentTarget.value;
@@ -80,7 +83,7 @@ function Names({ choices, name }: { choices: readonly NameChoice[]; name: Signal
           </option>
         ))}
       </select>
-    </label>
+    </div>
   );
 }
 

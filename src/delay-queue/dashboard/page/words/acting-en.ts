@@ -88,7 +88,7 @@ export const acting = {
   countAgain: 'Count again',
   unchanged: 'These stay as they are:',
   sample: 'The first of them',
-  affected: (n: string) => `${delays(n)} of it are live.`,
+  affected: (n: string) => `It has ${n} live ${n === '1' ? 'delay' : 'delays'}.`,
   why: 'Why',
   whyHint: 'Is written down with the operation.',
   typeNumber: (n: string) => `Type ${n} to confirm`,
