@@ -30,6 +30,7 @@ const start = (port = 0): Promise<DashboardApp> =>
   DashboardApp.start({
     url: database.url,
     port,
+    forceCloseConnections: true,
     dashboard: { authorize: () => (mayView ? { who: 'anna', actions: 'all' } : null) },
   });
 

@@ -24,6 +24,8 @@ export interface DashboardSetup extends NodeSetup {
   bodyParser?: false;
   /** Default: any that is free. */
   port?: number;
+  /** Closes what a browser opens ahead of its requests, which Node.js waits a minute for. */
+  forceCloseConnections?: true;
   /** Before it listens. */
   prepare?: (app: INestApplication) => void;
 }
@@ -50,6 +52,7 @@ export class DashboardApp {
     port: wanted = 0,
     prepare,
     bodyParser,
+    forceCloseConnections,
     ...setup
   }: DashboardSetup): Promise<DashboardApp> {
     const root: DynamicModule = {
@@ -68,6 +71,7 @@ export class DashboardApp {
       logger: setup.logger ?? false,
       abortOnError: false,
       ...(bodyParser === false && { bodyParser }),
+      ...(forceCloseConnections && { forceCloseConnections }),
     });
     prepare?.(app);
     await app.listen(wanted, '127.0.0.1');
