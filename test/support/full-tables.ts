@@ -7,7 +7,7 @@ export const OVERDUE = 2_000;
 /** Groups that have a limit, and one attempt each that is over: those of the overdue ones among them. */
 const LIMITED = 20_000;
 /** Delays that are due and that nobody serves: long overdue, in front of all others. */
-const ORPHANS = 50_000;
+export const ORPHANS = 50_000;
 /** Delays of a served name that come due within the horizon. */
 export const SOON = 300;
 

@@ -423,7 +423,10 @@ export interface OperationView {
 
 /** Events of `api/live`. */
 export interface LiveEvents {
-  /** At once, then every two seconds while something changes. */
+  /**
+   * At once, then every two seconds, or more rarely where a look takes long. The stream ends after
+   * five minutes: a browser opens it again, and its rights are asked for anew.
+   */
   overview: Overview;
   /** An operation of the viewer, or of all if it sees all, has made progress. */
   operation: OperationLine;

@@ -19,7 +19,7 @@ const STATEMENT_TIMEOUT_MS = 5_000;
  * A look stops at a limited number of rows. The planner would otherwise read all of a common name,
  * or all that a range has, and sort it.
  */
-const IN_ORDER_OF_INDEXES = `SELECT ${['seqscan', 'bitmapscan', 'sort']
+export const IN_ORDER_OF_INDEXES = `SELECT ${['seqscan', 'bitmapscan', 'sort']
   .map((way) => `pg_catalog.set_config('enable_${way}', 'off', true)`)
   .join(', ')}`;
 

@@ -60,7 +60,7 @@ export class DelayReader {
   }
 
   async #live(look: Look, id: string, rights: Rights): Promise<DelayView | undefined> {
-    const page = { behindId: 0, limit: 1 };
+    const page = { behindId: 0, limit: 1, payload: rights.may('viewPayloads') };
     const [row] = await this.#selection.list(look, { ids: [id] }, page, this.#aliveMs);
     if (row === undefined) return undefined;
     if (!rights.sees(row)) throw notFound();
@@ -72,9 +72,7 @@ export class DelayReader {
       ...this.#common(delay, explanation, nowMs),
       delay: liveLine(delay),
       lastError: delay.lastError,
-      payload: rights.may('viewPayloads')
-        ? await this.#payload(row.payload ?? 'null', row)
-        : { is: 'hidden' },
+      payload: row.payload === null ? { is: 'hidden' } : await this.#payload(row.payload, row),
       repeat: delay.repeat && {
         every: 'every' in delay.repeat ? delay.repeat.every : null,
         cron: 'cron' in delay.repeat ? delay.repeat.cron : null,

@@ -1,8 +1,10 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
+import { IN_ORDER_OF_INDEXES } from '../../../src/delay-queue/dashboard/dashboard-database.js';
 import { DelaySearch } from '../../../src/delay-queue/dashboard/search.js';
 import type { SearchFilter } from '../../../src/delay-queue/dashboard/contract.js';
 import { Rights } from '../../../src/delay-queue/dashboard/rights.js';
+import { Payloads } from '../../../src/delay-queue/config/payloads.js';
 import type { ResolvedOptions } from '../../../src/delay-queue/config/options.js';
 import type { Runner } from '../../../src/delay-queue/database/runner.js';
 import {
@@ -13,7 +15,15 @@ import {
 import { WALK_ROWS_MAX } from '../../../src/delay-queue/store/search.store.js';
 import { explain } from '../../support/explain.js';
 import { fileDatabase } from '../../support/file-database.js';
-import { FILLED, fillDelays, SERVED } from '../../support/full-tables.js';
+import {
+  FILLED,
+  fillDelays,
+  FUTURE,
+  ORPHANS,
+  OVERDUE,
+  SERVED,
+  SOON,
+} from '../../support/full-tables.js';
 
 /** What the dashboard reads of full tables: never all of them. */
 const database = fileDatabase();
@@ -37,9 +47,7 @@ beforeAll(async () => {
     SELECT n, now() - n * interval '1 s', now(), now(), 1, 1, 'completed', 'test.keyless' FROM generate_series(1, 50000) n`);
   await client.query(`VACUUM ANALYZE ${FILLED}`);
   // As each look of the dashboard does.
-  await client.query(
-    'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off',
-  );
+  await client.query(IN_ORDER_OF_INDEXES.replaceAll('true', 'false'));
 });
 
 /** Runs statements, and notes what each read of the tables of delays. */
@@ -72,6 +80,7 @@ const VIEWERS: Record<string, Scope> = {
 const options = {
   installation: { schema: 'delay_queue', clock: 'database' },
   loadEveryMs: 10_000,
+  payloads: new Payloads(1_000),
 } as ResolvedOptions;
 
 it.each<SearchFilter>([
@@ -103,6 +112,26 @@ it.each<SearchFilter>([
     await new DelaySearch(options).page(runner, filter, rights, { after: null, limit: 50 });
     expect(runner.tooMuch).toEqual([]);
   }
+});
+
+it('a page that stops before it has found anything leads to one that has', async () => {
+  const search = new DelaySearch(options);
+  const rights = new Rights({ who: 'tester', actions: 'all' });
+  const filter = { name: 'test.keyless' };
+  const runner = new ReadingRunner(WALK_ROWS_MAX);
+  const first = await search.page(runner, filter, rights, { after: null, limit: 50 });
+  const nothing = { delays: [], stoppedAfter: WALK_ROWS_MAX };
+  expect(first).toMatchObject({ ...nothing, count: { count: 0, is: 'atLeast' } });
+  let page = first;
+  let stops = 0;
+  while (page.delays.length === 0 && page.next !== null) {
+    stops += 1;
+    page = await search.page(runner, filter, rights, { after: page.next, limit: 50 });
+  }
+  // All that wakes before them.
+  expect(stops).toBe(Math.floor((FUTURE + OVERDUE + ORPHANS + SOON) / WALK_ROWS_MAX));
+  expect(page).toMatchObject({ stoppedAfter: null, count: null });
+  expect(page.delays).toHaveLength(50);
 });
 
 it.each(Object.entries(VIEWERS))('an overview for a viewer of %s', async (_who, scope) => {

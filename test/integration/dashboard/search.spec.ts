@@ -97,6 +97,7 @@ describe('one field', () => {
   it.each<[q: string, meaning: SearchPage['meaning'], ids: number[]]>([
     ['42', 'key', [2, 1, 11]],
     ['41', 'key', [12]],
+    ['1', 'key', [7]],
     ['5', 'id', [5]],
     ['13', 'id', [13]],
     ['99', 'id', []],

@@ -1,0 +1,120 @@
+import { type Mutant, patch } from './mutant.js';
+
+const FILTER = 'dashboard/search-filter.ts';
+const SEARCH = 'dashboard/search.ts';
+const OVERVIEW = 'dashboard/overview.ts';
+const DELAY = 'dashboard/delay-view.ts';
+const LIVE = 'dashboard/live.ts';
+const scope = ['integration/dashboard/scope.properties'];
+const plans = ['integration/dashboard/plans'];
+const payloads = ['integration/dashboard/payloads'];
+const live = ['integration/dashboard/live'];
+
+/** Ways to show a viewer too much, or too little, or to read too much for it. */
+export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
+  'finds-any-name': {
+    about: 'finds delays of names that the viewer may not see',
+    patches: [patch(FILTER, 'allowed(filter.name, rights.names)', 'allowed(filter.name, null)')],
+    tests: scope,
+  },
+  'finds-any-group': {
+    about: 'finds delays of groups that the viewer may not see',
+    patches: [patch(FILTER, 'allowed(filter.group, rights.groups)', 'allowed(filter.group, null)')],
+    tests: scope,
+  },
+  'counts-any-group': {
+    about: 'counts delays of groups that the viewer may not see',
+    patches: [patch(OVERVIEW, '...(groups && { groups }),', '')],
+    tests: scope,
+  },
+  'shows-any-delay': {
+    about: 'shows a live delay that the viewer may not see',
+    patches: [patch(DELAY, 'if (!rights.sees(row)) throw notFound();', '')],
+    tests: scope,
+  },
+  'tells-any-story': {
+    about: 'tells the whole story of a key to a viewer of some groups',
+    patches: [patch('dashboard/story.ts', '...(groups && { group: groups }),', '')],
+    tests: ['integration/dashboard/overview'],
+  },
+  'shows-any-payload': {
+    about: 'shows payloads without the right to them',
+    patches: [patch(DELAY, "rights.may('viewPayloads')", 'true')],
+    tests: ['integration/dashboard/overview'],
+  },
+  'shows-what-the-hook-takes-out': {
+    about: 'shows payloads as they are, whatever the hook makes of them',
+    patches: [patch(DELAY, 'if (this.redact === undefined)', 'if (payloads)')],
+    tests: payloads,
+  },
+  'rounds-large-numbers': {
+    about: 'shows numbers of a payload as JavaScript has them',
+    patches: [
+      patch(
+        'config/payloads.ts',
+        'encodedIn(text) === undefined ? text : JSON.stringify(value)',
+        'JSON.stringify(value)',
+      ),
+    ],
+    tests: ['integration/dashboard/overview'],
+  },
+  'selects-errors-that-contain-it': {
+    about: 'selects with dead letters that failed alike those whose error only contains theirs',
+    patches: [patch('dashboard/dead.ts', 'errorLine: line }', 'error: line.slice(0, 10) }')],
+    tests: ['integration/dashboard/overview'],
+  },
+  'ends-where-it-stopped': {
+    about: 'calls a page the last one that stopped before the end of the table',
+    patches: [patch(SEARCH, 'if (end !== undefined) {', "if (end === 'never') {")],
+    tests: plans,
+  },
+  'calls-a-part-exact': {
+    about: 'calls the count of a page that stopped exact',
+    patches: [patch(SEARCH, "is: next === null ? 'exact' : 'atLeast' }", "is: 'exact' }")],
+    tests: plans,
+  },
+  'sorts-the-table': {
+    about: 'reads and sorts all delays for a page of them',
+    patches: [
+      patch(
+        'store/sql/search.sql.ts',
+        `within: "d.wake_at >= '-infinity'"`,
+        `within: 'd.wake_at IS NOT NULL'`,
+      ),
+    ],
+    tests: plans,
+  },
+  'reads-a-common-name': {
+    about: 'reads all of a range or a name where an index has its order',
+    patches: [
+      patch('dashboard/dashboard-database.ts', "['seqscan', 'bitmapscan', 'sort']", "['tidscan']"),
+    ],
+    tests: plans,
+  },
+  'takes-an-id-for-a-key': {
+    about: 'takes a text for an id before it looks for the key',
+    patches: [
+      patch(
+        SEARCH,
+        "if (key && (await this.#store.exists(runner, 'delay', key))) return 'key';",
+        "if (key && /^\\d+$/.test(q)) return 'id';",
+      ),
+    ],
+    tests: ['integration/dashboard/search'],
+  },
+  'looks-for-each-viewer': {
+    about: 'sends its statements for each open dashboard',
+    patches: [patch(LIVE, 'this.#feeds.get(scope) ?? new Feed', 'new Feed')],
+    tests: live,
+  },
+  'tells-all-of-each-operation': {
+    about: 'tells viewers with limits of the operations of others',
+    patches: [patch(LIVE, 'if (this.rights.seesAll || line.who === this.rights.who) ', '')],
+    tests: live,
+  },
+  'streams-without-end': {
+    about: 'opens as many streams as are asked for',
+    patches: [patch(LIVE, 'const STREAMS_MAX = 50;', 'const STREAMS_MAX = 5_000;')],
+    tests: live,
+  },
+};
