@@ -4,6 +4,7 @@ import { now } from '../../../../ui/server-clock.js';
 import { left } from '../../../../ui/written.js';
 import type { CauseLine, DelayView } from '../../contract.js';
 import { words } from '../words/language.js';
+import { wholeSpan } from '../words/written.js';
 
 /** Red: it does not fire by itself any more. Amber: something holds it. */
 const TONES: Record<string, 'stuck' | 'held' | undefined> = {
@@ -56,6 +57,8 @@ function Cause({ cause: { reason, text } }: { cause: CauseLine }) {
   );
 }
 
+const DAY_MS = 86_400_000;
+
 /** By the server's clock. Only its text changes: nothing is rendered or announced again. */
 function Countdown({ until }: { until: string }) {
   const end = useSignal(until);
@@ -64,7 +67,8 @@ function Countdown({ until }: { until: string }) {
   }, [until]);
   const text = useComputed(() => {
     const leftMs = Date.parse(end.value) - now.value;
-    return leftMs > 0 ? left(words.value, leftMs) : words.value.now;
+    if (leftMs <= 0) return words.value.now;
+    return leftMs < DAY_MS ? left(words.value, leftMs) : wholeSpan(words.value, leftMs);
   });
   return (
     <p class="countdown figure" role="timer" aria-label={words.value.delay.countdown}>

@@ -356,7 +356,7 @@ export const en = {
   },
   repeat: {
     title: 'Recurs',
-    next: 'Next',
+    next: 'After that',
     every: (time: string) => `Every ${time}`,
   },
 

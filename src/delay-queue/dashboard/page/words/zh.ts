@@ -305,7 +305,7 @@ export const zh: Words = {
     notKept: '历史不保留数据。',
     unreadable: '无法读取：',
   },
-  repeat: { title: '重复', next: '接下来', every: (time) => `每 ${time}` },
+  repeat: { title: '重复', next: '之后', every: (time) => `每 ${time}` },
 
   acting,
 
