@@ -206,6 +206,7 @@ describe('several delays', () => {
     await operator.sees('130 made due');
     await until(hoursLeft, (left) => left.every((hours) => hours === 0));
     expect(operator.viewer.query.get('q')).toBe(NAME);
+    expect(await operator.viewer.page.getByRole('checkbox', { checked: true }).count()).toBe(0);
   });
 
   it('of which some cannot be changed: the dry run says which, and why', async () => {

@@ -3,6 +3,9 @@ import { type Mutant, patch } from './mutant.js';
 const JSON_TEXT = 'dashboard/page/delay/indented-json.ts';
 const EVENTS = 'dashboard/page/story/story-events.ts';
 const SCALE = 'dashboard/page/story/shortened-scale.ts';
+const JSON_PLACE = 'dashboard/page/act/json-place.ts';
+const PLAIN = 'dashboard/page/act/plain-fields.ts';
+const ORDER = 'dashboard/page/act/order-filter.ts';
 const SELECTION = 'dashboard/page/search/toggled-range.ts';
 
 /** Ways to show an operator what is not so. */
@@ -58,5 +61,31 @@ export const DASHBOARD_PAGE: Readonly<Record<string, Mutant>> = {
     about: 'selects of a range those that were not, and leaves out those that were',
     patches: [patch(SELECTION, 'if (isOn) next.add(id);', 'if (!ids.has(id)) next.add(id);')],
     tests: ['unit/dashboard/toggled-range'],
+  },
+  'changes-what-was-guessed': {
+    about:
+      'has all changed that match the text of the one field, as if it were no part of the filter',
+    patches: [patch(ORDER, 'return { ...filter, [meaning]: q };', 'return filter;')],
+    tests: ['unit/dashboard/order-filter'],
+  },
+  'changes-all-there-are': {
+    about: 'offers to change all delays where there is no filter',
+    patches: [patch(ORDER, 'Object.keys(filter).length > 0 ? filter : null', 'filter')],
+    tests: ['unit/dashboard/order-filter'],
+  },
+  'changes-what-has-ended': {
+    about: 'offers to change delays of which some have ended',
+    patches: [patch(ORDER, 'state?.some((each) => !LIVE.includes(each))', 'false')],
+    tests: ['unit/dashboard/order-filter'],
+  },
+  'payload-with-a-comma-too-many': {
+    about: 'takes for JSON what ends in a comma',
+    patches: [patch(JSON_PLACE, 'if (!one()) return false;', 'if (!one()) break;')],
+    tests: ['unit/dashboard/new-payload'],
+  },
+  'payload-rounds-numbers': {
+    about: 'sends another number than the one that was typed',
+    patches: [patch(PLAIN, 'isBare ? text.trim()', 'isBare ? JSON.parse(text)')],
+    tests: ['unit/dashboard/new-payload'],
   },
 };

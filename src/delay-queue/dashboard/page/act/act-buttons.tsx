@@ -21,10 +21,11 @@ export interface ActButtonsProps {
   which: Which;
   /** Those of them that are shown. */
   delays: readonly DelayLine[];
+  onAccepted?: () => void;
 }
 
 /** What the viewer may do with these delays. Without a right, a button is absent. */
-export function ActButtons({ which, delays }: ActButtonsProps) {
+export function ActButtons({ which, delays, onAccepted }: ActButtonsProps) {
   const row = useRef<HTMLDivElement>(null);
   const said = words.value;
   const states = which.filter ? (which.filter.state ?? LIVE) : delays.map(({ state }) => state);
@@ -42,7 +43,7 @@ export function ActButtons({ which, delays }: ActButtonsProps) {
           class={`button ${isDanger(action) ? 'danger' : 'plain'}`}
           aria-haspopup="dialog"
           onClick={() => {
-            asked.value = { action, which };
+            asked.value = { action, which, onAccepted };
           }}
         >
           {said.actions[action]}…

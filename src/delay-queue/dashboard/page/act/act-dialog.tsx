@@ -41,6 +41,6 @@ function FormOf({ its }: { its: Asked }) {
     case 'resume':
       return <ResumeForm name={its.name} group={its.group} />;
     default:
-      return <ChangeForm action={its.action} which={its.which} />;
+      return <ChangeForm {...its} onAccepted={its.onAccepted} />;
   }
 }

@@ -4,7 +4,7 @@ import type { ChangeAction } from '../words/acting-en.js';
 
 /** What the open dialog asks about. */
 export type Asked =
-  | { action: ChangeAction; which: Which }
+  | { action: ChangeAction; which: Which; onAccepted?: (() => void) | undefined }
   | { action: 'pause' | 'resume'; name: string; group: string | null }
   | { action: 'create' };
 

@@ -20,9 +20,10 @@ const ANY: To = { after: '1h' };
 interface ChangeFormProps {
   action: ChangeAction;
   which: Which;
+  onAccepted: (() => void) | undefined;
 }
 
-export function ChangeForm({ action, which }: ChangeFormProps) {
+export function ChangeForm({ action, which, onAccepted }: ChangeFormProps) {
   const to = useSignal<When | null>(ANY);
   const deed = useOrderDeed();
   const dryRun = useDryRun(orderOf(action, which, ANY));
@@ -42,6 +43,7 @@ export function ChangeForm({ action, which }: ChangeFormProps) {
       isReady={its !== null && its.changeable.count > 0 && to.value !== null}
       typed={typedFor(its)}
       deed={deed}
+      onAccepted={onAccepted}
     >
       {action === 'reschedule' && (
         <WhenFields legend={said.acting.to} ways={['after', 'extendBy', 'at']} when={to} />

@@ -22,6 +22,7 @@ interface OrderFormProps {
   /** To be typed before it may be confirmed. */
   typed?: string | undefined;
   deed: Deed<RequestProblem>;
+  onAccepted?: (() => void) | undefined;
   children?: ComponentChildren;
 }
 
@@ -38,6 +39,7 @@ export function OrderForm(props: OrderFormProps) {
     follow(
       await post<OperationLine>('operations', { ...order, ...(reason !== '' && { why: reason }) }),
     );
+    props.onAccepted?.();
     asked.value = null;
   };
   return (

@@ -80,6 +80,7 @@ function SelectionBar({ selection, page, filter }: SelectionBarProps) {
           <ActButtons
             which={isAllMatching && all ? { filter: all } : { ids: idsOf(selected) }}
             delays={selected}
+            onAccepted={selection.clear}
           />
         </div>
       )}

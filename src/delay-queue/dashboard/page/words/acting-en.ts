@@ -179,7 +179,8 @@ export const acting = {
 
   dead: {
     none: 'No dead letters',
-    noneHint: 'A delay becomes one when its last attempt has failed. It stays until it is retried.',
+    noneHint:
+      'A delay becomes one when its last attempt has failed. It stays until it is retried or discarded.',
     newestOnly: (n: string) => `Only the newest ${n} were read.`,
     noError: 'without an error',
     count: 'Number',
