@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Server } from 'node:http';
 import type { Browser, Request } from 'playwright-core';
 import { openBrowser } from '../page/support/visitor.js';
 import { DashboardApp } from '../support/dashboard-app.js';
@@ -83,6 +84,18 @@ describe('the overview', () => {
     await seesLive('2');
   });
 
+  it('says nothing of a stream that ends, as each does after some minutes', async () => {
+    await viewer.page.evaluate(`
+      new MutationObserver(() => (window.hasSaid = true))
+        .observe(document.querySelector('.banner-place'), { childList: true });`);
+    const reopened = viewer.page.waitForRequest((request) => request.url().endsWith('api/live'));
+    (app.app.getHttpServer() as Server).closeAllConnections();
+    await reopened;
+    await schedule('between');
+    await seesLive('3');
+    expect(await viewer.page.evaluate('window.hasSaid')).toBeUndefined();
+  });
+
   it('says why there are no news when the server cannot read them', async () => {
     await app.dataSource.query('ALTER TABLE delay_queue.delay RENAME TO hidden');
     await viewer.seesBanner('The server failed. Its log has the error.');
@@ -106,7 +119,7 @@ describe('the overview', () => {
     await schedule('c');
     await hide(false);
     await reopened;
-    await seesLive('3');
+    await seesLive('4');
     expect(await viewer.page.locator('.banner').count()).toBe(0);
   });
 });

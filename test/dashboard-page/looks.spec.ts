@@ -52,6 +52,13 @@ describe('the dashboard', () => {
           0,
         ]);
       }
+      await viewer.open('?view=search');
+      await viewer.page.locator('[aria-controls=filter-form]').click();
+      expect(await violationsOn(viewer.page)).toEqual([]);
+      await viewer.page.locator('h1').focus();
+      await viewer.press('?');
+      await viewer.page.locator('dialog[open]').waitFor();
+      expect([await violationsOn(viewer.page), await overflowOf(viewer.page)]).toEqual([[], 0]);
       await viewer.leave();
     },
   );

@@ -8,6 +8,9 @@ import { openSession } from './session.js';
 
 const AGAIN_AFTER_MS = [500, 1_000, 2_000, 5_000];
 
+/** Of a page that is open for weeks. */
+const OPERATIONS_MAX = 200;
+
 /** `trouble`: the server answers, but cannot say how things are. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'trouble';
 
@@ -55,7 +58,8 @@ function open(): void {
   });
   on('operation', (line) => {
     const before = operations.value.get(line.id);
-    operations.value = new Map(operations.value).set(line.id, line);
+    const newest = [...operations.value, [line.id, line] as const].slice(-OPERATIONS_MAX);
+    operations.value = new Map(newest);
     if (line.endedAt !== null && before?.endedAt !== line.endedAt) reload();
   });
   on('problem', (problem) => {
@@ -64,7 +68,8 @@ function open(): void {
   });
   // A browser connects again by itself, but not after an error status.
   source.addEventListener('error', ({ target }) => {
-    connection.value = 'lost';
+    // The server ends each stream after some minutes. What fails twice is lost.
+    if (failures > 0) connection.value = 'lost';
     if ((target as EventSource).readyState === EventSource.CLOSED) void askWhy();
     close();
     const afterMs = AGAIN_AFTER_MS[Math.min(failures, AGAIN_AFTER_MS.length - 1)];
