@@ -12,10 +12,15 @@ import { latest } from './followed.js';
 import { optionsOf, Which } from './order-text.js';
 import { OperationState, Progress } from './progress.js';
 
+/** The stream tells of progress and ends; others may start one. */
+const EVERY_MS = 5_000;
+
 /** Who has changed what, and why. */
 export function OperationsPage() {
   const after = parameter('after');
-  const answer = useAnswer<Page>(withQuery('operations', { ...(after && { after }) }));
+  const answer = useAnswer<Page>(withQuery('operations', { ...(after && { after }) }), {
+    everyMs: EVERY_MS,
+  });
   const said = words.value;
   return (
     <>
