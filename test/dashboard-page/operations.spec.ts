@@ -81,15 +81,15 @@ const restart = async (): Promise<void> => {
 const waiting = (many = 1): Promise<string[]> => insertDelays(client, { name: NAME, many });
 
 /** Starts a retry of all dead letters from the page, which waits behind the first 4,000. */
-async function retriesHeld(): Promise<void> {
+async function retriesHeld(by = operator): Promise<void> {
   const ids = await insertDelays(client, { name: DEAD, many: MANY, dead: true });
   held = await HeldDelay.of(database.url, ids[4_500]!);
-  await operator.open('?view=dead');
-  await operator.asks('Retry all of these…');
-  await operator.fills('Why', 'the provider is back');
-  await operator.fills(`Type ${MANY} to confirm`, '10,000');
-  await operator.confirms('Retry 10,000+ dead letters');
-  await operator.sees('4,000 of 10,000+');
+  await by.open('?view=dead');
+  await by.asks('Retry all of these…');
+  await by.fills('Why', 'the provider is back');
+  await by.fills(`Type ${MANY} to confirm`, '10,000');
+  await by.confirms('Retry 10,000+ dead letters');
+  await by.sees('4,000 of 10,000+');
 }
 
 const retried = (): Promise<number> => app.admin.count({ name: DEAD, state: 'scheduled' });
@@ -126,6 +126,17 @@ describe('an operation on 10,000 dead letters', () => {
     expect(await retried()).toBe(MANY);
     await row.getByRole('link', { name: /^test\.dead/ }).click();
     await operator.viewer.seesText('Nothing matches');
+  });
+
+  it('is followed also where a proxy lets no stream through', async () => {
+    const other = await Operator.come(browser, app.url);
+    await other.viewer.page.route('**/api/live', (route) => route.abort());
+    await retriesHeld(other);
+    await held?.release();
+    await other.sees('Done', '10,000 retried');
+    await other.viewer.seesText('No dead letters');
+    expect(await retried()).toBe(MANY);
+    await other.viewer.leave();
   });
 
   it('that ends early since the application closes is told, over a restart', async () => {
