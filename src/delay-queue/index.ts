@@ -113,12 +113,15 @@ export {
   type DelayAttemptMessage,
   type DelayChangeMessage,
   type DelayChannelMap,
+  type DelayChannel,
   type DelayChannelName,
   type DelayClaimMessage,
   type DelayCompleteMessage,
   type DelayFetchMessage,
   type DelayMessage,
   type DelayScheduleMessage,
+  type DelaySubscribers,
+  type DelayTracingChannel,
 } from './api/channels.js';
 export type { DelayTelemetry, ObservedNode, TracedOperations } from './api/telemetry.js';
 export { OnDelayEvent, type EventMethod } from './handlers/decorators.js';

@@ -1,4 +1,5 @@
-import { type Channel, tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
+import type { AsyncLocalStorage } from 'node:async_hooks';
+import { type Channel, tracingChannel } from 'node:diagnostics_channel';
 import type { DelayHeaders } from './delay.js';
 import type { DelayFilter, DelayTarget } from './selection.js';
 
@@ -210,10 +211,43 @@ const warn = (message: string): void =>
 
 function channelOf<Name extends DelayChannelName>(
   name: Name,
-): TracingChannel<unknown, DelayChannelMap[Name]> {
+): DelayTracingChannel<DelayChannelMap[Name]> {
   const channel = tracingChannel<unknown, DelayChannelMap[Name]>(`nestjs-delay-queue:${name}`);
   for (const step of STEPS) guard(channel[step]);
-  return channel;
+  return channel as unknown as DelayTracingChannel<DelayChannelMap[Name]>;
+}
+
+/** One channel of a {@link DelayTracingChannel}. */
+export interface DelayChannel<Message> {
+  readonly hasSubscribers: boolean;
+  subscribe(onMessage: (message: Message, name: string | symbol) => void): void;
+  unsubscribe(onMessage: (message: Message, name: string | symbol) => void): void;
+  publish(message: Message): void;
+  /** The operation runs in a context of that store. */
+  bindStore<Store>(store: AsyncLocalStorage<Store>, transform?: (message: Message) => Store): void;
+  unbindStore<Store>(store: AsyncLocalStorage<Store>): void;
+  runStores<Result>(message: Message, run: () => Result): Result;
+}
+
+/** What is called at each event of an operation. */
+export interface DelaySubscribers<Message> {
+  start(message: Message): void;
+  end(message: Message): void;
+  asyncStart(message: Message): void;
+  asyncEnd(message: Message): void;
+  error(message: Message): void;
+}
+
+/** A `TracingChannel` of `node:diagnostics_channel`, which types of older versions of Node lack. */
+export interface DelayTracingChannel<Message> {
+  readonly hasSubscribers: boolean;
+  readonly start: DelayChannel<Message>;
+  readonly end: DelayChannel<Message>;
+  readonly asyncStart: DelayChannel<Message>;
+  readonly asyncEnd: DelayChannel<Message>;
+  readonly error: DelayChannel<Message>;
+  subscribe(subscribers: DelaySubscribers<Message>): void;
+  unsubscribe(subscribers: DelaySubscribers<Message>): void;
 }
 
 /**
@@ -230,7 +264,7 @@ function channelOf<Name extends DelayChannelName>(
  * once as a warning of the process.
  */
 export const delayChannels: {
-  readonly [Name in DelayChannelName]: TracingChannel<unknown, DelayChannelMap[Name]>;
+  readonly [Name in DelayChannelName]: DelayTracingChannel<DelayChannelMap[Name]>;
 } = {
   schedule: channelOf('schedule'),
   cancel: channelOf('cancel'),
@@ -246,9 +280,10 @@ export const delayChannels: {
 /**
  * Runs an operation inside its channel. Call it only if the channel has subscribers. An operation that
  * reports its failure without rejecting sets `message.error`.
+ * @internal
  */
 export function traced<Message extends DelayMessage, Result>(
-  channel: TracingChannel<unknown, Message>,
+  channel: DelayTracingChannel<Message>,
   message: Message,
   run: () => Promise<Result>,
   answered?: (result: Result) => void,
@@ -270,9 +305,9 @@ export function traced<Message extends DelayMessage, Result>(
   return result;
 }
 
-/** Publishes the end of an operation, with its error if it has one. */
+/** @internal Publishes the end of an operation, with its error if it has one. */
 export function ended<Message extends DelayMessage>(
-  channel: TracingChannel<unknown, Message>,
+  channel: DelayTracingChannel<Message>,
   message: Message,
 ): void {
   if (message.error !== undefined) channel.error.publish(message);

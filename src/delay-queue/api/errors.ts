@@ -8,7 +8,7 @@ export abstract class DelayError extends Error {
   /** Whether the message has several lines. No line may come from a caller's text. */
   protected static readonly hasLines: boolean = false;
 
-  constructor(message = '', options?: ErrorOptions) {
+  constructor(message = '', options?: { cause?: unknown }) {
     const lines = new.target.hasLines ? message.split('\n') : [message];
     super(lines.map((line) => printable(line)).join('\n'), options);
   }

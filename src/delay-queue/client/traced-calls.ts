@@ -1,10 +1,10 @@
-import type { TracingChannel } from 'node:diagnostics_channel';
 import {
   type DelayAdminAction,
   type DelayAdminMessage,
   type DelayChangeMessage,
   delayChannels,
   type DelayScheduleMessage,
+  type DelayTracingChannel,
   traced,
 } from '../api/channels.js';
 import type { DelayHeaders } from '../api/delay.js';
@@ -132,7 +132,7 @@ export class TracedCalls {
     answered: (result: Result) => void,
   ): Promise<Result> {
     const { telemetry } = this;
-    const channel = delayChannels[operation] as TracingChannel<unknown, typeof message>;
+    const channel = delayChannels[operation] as DelayTracingChannel<typeof message>;
     const run = (): Promise<Result> =>
       telemetry === undefined ? write() : telemetry.runCall(operation, message, write);
     return traced(channel, message, run, answered);

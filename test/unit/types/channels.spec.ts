@@ -5,6 +5,7 @@ import {
   type DelayAdminMessage,
   type DelayAttemptMessage,
   type DelayChangeMessage,
+  type DelayChannel,
   type DelayChannelMap,
   type DelayChannelName,
   delayChannels,
@@ -13,6 +14,8 @@ import {
   type DelayFetchMessage,
   type DelayMessage,
   type DelayScheduleMessage,
+  type DelaySubscribers,
+  type DelayTracingChannel,
 } from 'nestjs-delay-queue';
 import { fits, same } from '../../support/same-type.js';
 
@@ -20,6 +23,11 @@ function told(): void {
   const { attempt } = delayChannels;
   attempt.asyncEnd.subscribe((message) => void message);
   fits<boolean>(attempt.hasSubscribers);
+  same<typeof attempt, DelayTracingChannel<DelayAttemptMessage>>(true);
+  same<typeof attempt.asyncEnd, DelayChannel<DelayAttemptMessage>>(true);
+  same<keyof DelaySubscribers<DelayMessage>, 'start' | 'end' | 'asyncStart' | 'asyncEnd' | 'error'>(
+    true,
+  );
   // @ts-expect-error -- no such channel
   fits(delayChannels.sweep);
   type Names = 'schedule' | 'cancel' | 'reschedule' | 'admin' | 'attempt' | 'claim' | 'load';
