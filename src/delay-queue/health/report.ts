@@ -118,6 +118,8 @@ export function reasonsOfBacklog(
   return [...readOnly, ...late, ...dead, ...vitals.silentNodes.map(silentOf)];
 }
 
+const delays = (count: number): string => `${count} ${count === 1 ? 'delay' : 'delays'}`;
+
 function overdueOf(row: BacklogRow, worker: WorkerReadings | undefined): BacklogReason {
   if (row.heldBy !== null) return heldOf(row, row.heldBy);
   return row.isServed ? lateOf(row, worker) : unservedOf(row);
@@ -125,7 +127,7 @@ function overdueOf(row: BacklogRow, worker: WorkerReadings | undefined): Backlog
 
 function heldOf({ name, overdue, oldestMs }: BacklogRow, by: 'pause' | 'limit'): BacklogReason {
   const oldestHeldMs = Math.round(oldestMs);
-  const text = `a ${by} holds ${overdue} delays of ${name}, the oldest for ${inWords(oldestHeldMs)}`;
+  const text = `a ${by} holds ${delays(overdue)} of ${name}, the oldest for ${inWords(oldestHeldMs)}`;
   return { reason: 'held', status: 'degraded', text, name, by, held: overdue, oldestHeldMs };
 }
 
@@ -134,7 +136,7 @@ function lateOf(row: BacklogRow, worker: WorkerReadings | undefined): BacklogRea
   const oldestLateMs = Math.round(row.oldestMs);
   const { running, concurrency } = worker?.callsOf(name) ?? { running: null, concurrency: null };
   const here = running === null ? '' : `; this node runs ${running} of at most ${concurrency}`;
-  const text = `${late} delays of ${name} are late, the oldest by ${inWords(oldestLateMs)}${here}`;
+  const text = `${delays(late)} of ${name} ${late === 1 ? 'is' : 'are'} late, the oldest by ${inWords(oldestLateMs)}${here}`;
   return {
     reason: 'late',
     status: 'degraded',
@@ -149,13 +151,13 @@ function lateOf(row: BacklogRow, worker: WorkerReadings | undefined): BacklogRea
 
 function unservedOf({ name, overdue: late, oldestMs }: BacklogRow): BacklogReason {
   const oldestLateMs = Math.round(oldestMs);
-  const text = `${late} delays of ${name} are due, the oldest for ${inWords(oldestLateMs)}, and no live node serves it`;
+  const text = `${delays(late)} of ${name} ${late === 1 ? 'is' : 'are'} due, the oldest for ${inWords(oldestLateMs)}, and no live node serves it`;
   return { reason: 'unserved', status: 'degraded', text, name, late, oldestLateMs };
 }
 
 function deadLettersOf(dead: number, deadLettersMax: number): BacklogReason[] {
   if (dead <= deadLettersMax) return [];
-  const text = `${dead} dead letters, more than ${deadLettersMax}`;
+  const text = `${dead} dead ${dead === 1 ? 'letter' : 'letters'}, more than ${deadLettersMax}`;
   return [{ reason: 'deadLetters', status: 'degraded', text, dead, deadLettersMax }];
 }
 
