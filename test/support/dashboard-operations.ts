@@ -45,12 +45,26 @@ export async function operationWhen(
   app: DashboardApp,
   id: string,
   accept: (line: OperationLine) => boolean,
+  headers: Record<string, string> = {},
 ): Promise<OperationLine> {
   const { operation } = await until(
-    async () => (await app.get<OperationView>(`api/operations/${id}`)).body,
+    async () => (await app.get<OperationView>(`api/operations/${id}`, headers)).body,
     (view) => view.operation !== undefined && accept(view.operation),
   );
   return operation;
+}
+
+const hasEnded = ({ endedAt }: OperationLine): boolean => endedAt !== null;
+
+/** An answer to an order, as it is when its operation has ended: on a busy machine, a later one. */
+export async function ordered(
+  app: DashboardApp,
+  order: object,
+  headers: Record<string, string> = {},
+): Promise<Answer<OperationLine>> {
+  const answer = await app.post<OperationLine>('api/operations', order, headers);
+  if (answer.status !== 200) return answer;
+  return { ...answer, body: await operationWhen(app, answer.body.id, hasEnded, headers) };
 }
 
 /** All pages of what it changed. */

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
-import type { OperationLine } from '../../../src/delay-queue/dashboard/contract.js';
 import type { DashboardGrant } from 'nestjs-delay-queue/dashboard';
 import { DashboardApp } from '../../support/dashboard-app.js';
-import { changesOf } from '../../support/dashboard-operations.js';
+import { changesOf, ordered } from '../../support/dashboard-operations.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 /** Random orders of random viewers change what a model says, and nothing else. */
@@ -141,7 +140,7 @@ it('changes what the order selects, the viewer may see and the action can change
       const rows = await fill();
       const ids = 'at' in which ? which.at.map((at) => rows[at]?.id ?? '999999') : undefined;
       const before = await epochs();
-      const { status, body } = await app.post<OperationLine>('api/operations', {
+      const { status, body } = await ordered(app, {
         action,
         which: ids === undefined ? which : { ids },
         ...(action === 'reschedule' && { to: { after: '1h' } }),

@@ -3,14 +3,18 @@ import { Client } from 'pg';
 import { z } from 'zod';
 import type {
   DeadView,
-  OperationLine,
   OperationsPage,
   OperationView,
   Preview,
   Problem,
 } from '../../../src/delay-queue/dashboard/contract.js';
 import { DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
-import { changesOf, insertDelays, operationWhen } from '../../support/dashboard-operations.js';
+import {
+  changesOf,
+  insertDelays,
+  operationWhen,
+  ordered,
+} from '../../support/dashboard-operations.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
@@ -43,7 +47,7 @@ const start = (setup: Partial<DashboardSetup> = {}): Promise<DashboardApp> =>
 const insert = (state: 'dead' | 'scheduled', many = 1, name = 'test.a'): Promise<string[]> =>
   insertDelays(client, { name, many, dead: state === 'dead' });
 
-const order = (body: object) => app.post<OperationLine>('api/operations', body);
+const order = (body: object) => ordered(app, body);
 
 it('retries the dead letters that match, and says what it changed', async () => {
   const ids = await insert('dead', 3);

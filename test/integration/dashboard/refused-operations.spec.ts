@@ -10,7 +10,7 @@ import {
   type Problem,
 } from '../../../src/delay-queue/dashboard/contract.js';
 import { DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
-import { insertDelays } from '../../support/dashboard-operations.js';
+import { insertDelays, ordered } from '../../support/dashboard-operations.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 /** Who asks, by a header of the test. */
@@ -145,7 +145,7 @@ describe('rights', () => {
 });
 
 const retry = async (which: object, viewer: string) =>
-  (await app.post<OperationLine>('api/operations', { action: 'retry', which }, as(viewer))).body;
+  (await ordered(app, { action: 'retry', which }, as(viewer))).body;
 const retriedIds = async () => (await app.admin.list({ state: 'scheduled' })).map(({ id }) => id);
 
 describe('names and groups', () => {
@@ -355,8 +355,8 @@ describe('an order', () => {
 
   it('keeps hostile texts as they are, and as texts', async () => {
     const key = `<img src=x onerror=alert(1)>"'\\ \u202e 🦄 ${'k'.repeat(100)}`;
-    const { body } = await app.post<OperationLine>(
-      'api/operations',
+    const { body } = await ordered(
+      app,
       { ...create({ key }), why: '</script><b>&amp;' },
       as('all'),
     );
