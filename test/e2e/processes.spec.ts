@@ -39,7 +39,7 @@ describe('the processes of a shop', () => {
     const lines = shop.process.output.split('\n').filter((line) => line.trim() !== '');
     expect(lines[0]).toBe(`  The shop is open:  ${shop.url}`);
     expect(lines[1]).toMatch(/^ {2}Ctrl\+C stops it\./);
-    expect(lines).toHaveLength(5);
+    expect(lines).toHaveLength(6);
     expect(shop.process.output).not.toContain(ESCAPE);
     const port = Number(new URL(shop.url).port);
     await expect(freePortOf({ host: '127.0.0.1', port })).rejects.toThrow(

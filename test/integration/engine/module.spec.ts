@@ -88,7 +88,7 @@ describe('a start is refused', () => {
   it('when the tables are missing: the message says what to run', async () => {
     const empty = await createEmptyDatabase();
     const text = await refusal(refusedStart({ url: empty.url, providers: [noop] }));
-    expect(text).toMatch(/delay, .*rerun, .*abort not found.*delayQueueMigrations/);
+    expect(text).toMatch(/delay, .*rerun, .*operation_change not found.*delayQueueMigrations/);
     await empty.drop();
   });
 
