@@ -16,6 +16,7 @@ import { LIVES } from './lives.js';
 import { CRASHES } from './crashes.js';
 import { FAILOVERS } from './failovers.js';
 import { COMMAND_LINE } from './command-line.js';
+import { DASHBOARD_EMBEDDING } from './dashboard-embedding.js';
 import { DASHBOARD_READS } from './dashboard.js';
 import { DASHBOARD_OPERATIONS } from './dashboard-operations.js';
 import { DASHBOARD_PAGE } from './dashboard-page.js';
@@ -52,6 +53,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...PAST,
   ...EXPLANATIONS,
   ...COMMAND_LINE,
+  ...DASHBOARD_EMBEDDING,
   ...DASHBOARD_READS,
   ...DASHBOARD_OPERATIONS,
   ...DASHBOARD_PAGE,

@@ -17,8 +17,7 @@ export async function sendFile(
   { method, headers }: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const all = await files();
-  const file = Object.hasOwn(all, name) ? all[name] : undefined;
+  const { [name]: file } = await files();
   if (file === undefined) throw notFound();
   setHeaders(response, {
     'content-type': file.type,
