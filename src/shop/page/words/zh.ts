@@ -8,7 +8,7 @@ export const zh: Words = {
   skip: '跳到订单列表',
   sampleShop: '示例商店',
   apiDocs: 'API',
-  dashboard: '延时任务',
+  dashboard: '延迟任务',
   inDashboard: '原因与始末:在控制台中查看此订单',
   toOtherLanguage: '语言',
   toDark: '深色主题',
