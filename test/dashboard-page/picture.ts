@@ -11,7 +11,6 @@ const [url = 'http://127.0.0.1:3000', folder = 'docs/images'] = process.argv.sli
 
 const SIZE = { width: 1280, height: 860 };
 
-/** Of a key with a story: an order that was extended in its last seconds, paid, shipped and rated. */
 async function post(path: string, body?: object): Promise<{ id: string }> {
   const response = await fetch(new URL(path, url), {
     method: 'POST',
@@ -26,6 +25,7 @@ async function post(path: string, body?: object): Promise<{ id: string }> {
 
 const place = () => post('/orders', { items: [{ sku: 'TEA-OOLONG', quantity: 1 }] });
 
+// An order with a story.
 const { id } = await place();
 await post(`/orders/${id}/pay`);
 await post(`/orders/${id}/ship`);

@@ -37,8 +37,9 @@ export function refusalOf(error: unknown, report: Report): Refusal {
   return new Refusal('failed', 'The dashboard failed. The log of the application has the error.');
 }
 
-/** Not the server's answer to a statement. */
+/** Not the server's answer to a statement, and no mistake of ours. */
 const isConnectionError = (error: unknown): boolean => {
+  if (error instanceof TypeError || error instanceof RangeError) return false;
   const state = sqlStateOf(error);
   if (state !== undefined) return /^(?:08|57P|53)/.test(state);
   return !isRefusal(error) && /connect|ECONN|terminat|timeout|socket/i.test(String(error));

@@ -28,7 +28,8 @@ export class DashboardHandler {
 
   /** @returns whether it is a request of the dashboard; if so, it is answered, and nothing throws */
   handle(request: HostRequest, response: ServerResponse): boolean {
-    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    const query = request.url?.slice(path.length + 1) ?? '';
     const rest = this.#below.exec(path)?.groups?.['rest'];
     if (rest === undefined) return false;
     void this.#answer(request, response, rest, new URLSearchParams(query)).catch((error) => {
