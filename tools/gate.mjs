@@ -9,8 +9,8 @@ import { spawn } from 'node:child_process';
 
 const STAGES = [
   [
-    ['typecheck', 'build', 'lint'],
-    ['format:check', 'package', 'package:check'],
+    ['typecheck:code', 'build', 'lint'],
+    ['format:check', 'package', 'package:check', 'typecheck:pages'],
   ],
   [['test']],
   [

@@ -19,7 +19,7 @@ import { run } from './command.js';
 import { stepsOf, Workshop } from './workshop.js';
 
 /** Most of the time an application waits for the registry. */
-const AT_ONCE = 2;
+const AT_ONCE = 3;
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
