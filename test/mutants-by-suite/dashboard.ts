@@ -60,7 +60,7 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
   },
   'selects-errors-that-contain-it': {
     about: 'selects with dead letters that failed alike those whose error only contains theirs',
-    patches: [patch('dashboard/dead.ts', 'errorLine: line }', 'error: line.slice(0, 10) }')],
+    patches: [patch(OVERVIEW, 'errorLine: line }', 'error: line.slice(0, 10) }')],
     tests: ['integration/dashboard/overview'],
   },
   'ends-where-it-stopped': {

@@ -3,17 +3,22 @@ import { pauseOf } from '../client/results.js';
 import type { ResolvedOptions } from '../config/options.js';
 import { PauseStore } from '../store/limit.store.js';
 import {
+  DEAD_READ_MAX,
   ENDS_READ_MAX,
   OverviewStore,
   type Scope,
   WAKES_READ_MAX,
 } from '../store/overview.store.js';
+import { SearchStore } from '../store/search.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import type { LimitRow, NodeSeenRow } from '../store/sql/overview.sql.js';
 import type {
+  DeadGroup,
+  DeadView,
   DueTimeline,
   HealthLine,
   LimitLine,
+  NameChoice,
   NodeLine,
   Overview,
   PauseLine,
@@ -166,4 +171,56 @@ function searchOf(reason: HealthReason, now: string): SearchFilter | null {
     default:
       return null;
   }
+}
+
+const GROUPS_MAX = 200;
+
+/** Dead letters that failed alike, the newest first. */
+export async function deadView(
+  look: Look,
+  { installation }: Pick<ResolvedOptions, 'installation'>,
+  rights: Rights,
+): Promise<DeadView> {
+  const { rows, read } = await new OverviewStore(installation).dead(
+    look,
+    scopeOf(rights),
+    GROUPS_MAX,
+  );
+  const isAll = read < DEAD_READ_MAX;
+  const nowMs = await new SearchStore(installation).nowMs(look);
+  return {
+    now: new Date(nowMs).toISOString(),
+    groups: rows.map(({ name, line, count, newestMs, oldestMs, sampleId }): DeadGroup => ({
+      name,
+      error: line === '' ? null : line,
+      count: { count, is: isAll ? 'exact' : 'atLeast' },
+      newestAt: new Date(newestMs).toISOString(),
+      oldestAt: new Date(oldestMs).toISOString(),
+      sampleId,
+      search: { name, state: ['dead'], errorLine: line },
+    })),
+    newestOnly: isAll ? null : DEAD_READ_MAX,
+  };
+}
+
+/** Names that a viewer may know of, for filters and for new delays. */
+export async function nameChoices(
+  look: Look,
+  { installation, loadEveryMs, payloads }: ResolvedOptions,
+  rights: Rights,
+): Promise<NameChoice[]> {
+  const store = new OverviewStore(installation);
+  const nodes = await store.nodes(look, loadEveryMs * LOADS_MISSED_MAX);
+  const served = new Set(nodes.flatMap(({ isSilent, names }) => (isSilent ? [] : names)));
+  const names = rights.names ?? (await namesOf(look, store, rights));
+  return names.map((name) => ({
+    name,
+    isServed: served.has(name),
+    schema: payloads.jsonSchemaOf(name) ?? null,
+  }));
+}
+
+async function namesOf(look: Look, store: OverviewStore, rights: Rights): Promise<string[]> {
+  if (rights.groups === null) return store.names(look);
+  return (await store.namesInScope(look, scopeOf(rights))).rows.map(({ name }) => name);
 }
