@@ -1,9 +1,13 @@
+import { SearchStore } from '../store/search.store.js';
+import { LATE, within } from '../tasks/signal.js';
 import type { Session } from './contract.js';
 import { OperationNews } from './operation-news.js';
 import { operationRoutes } from './operation-routes.js';
 import type { DashboardQueue } from './queue.js';
 import { readRoutes } from './read-routes.js';
 import type { Asked, Route } from './route.js';
+
+const CLOCK_WITHIN_MS = 1_000;
 
 /** All of `api/`. */
 export function routesOf(queue: DashboardQueue): Route[] {
@@ -16,7 +20,7 @@ export function routesOf(queue: DashboardQueue): Route[] {
 }
 
 async function sessionOf(
-  { dashboard: { environment } }: DashboardQueue,
+  queue: DashboardQueue,
   { rights: { who, actions, names, groups } }: Asked,
 ): Promise<Session> {
   const { VERSION: version } = await import('./page-assets.js');
@@ -25,8 +29,16 @@ async function sessionOf(
     actions: [...actions],
     names: names === null ? null : [...names],
     groups: groups === null ? null : [...groups],
-    environment,
+    environment: queue.dashboard.environment,
     version,
-    now: new Date().toISOString(),
+    now: new Date(await nowMsOf(queue)).toISOString(),
   };
+}
+
+/** The page counts from the database's clock; it opens without one, to say that the database is away. */
+async function nowMsOf({ database, options }: DashboardQueue): Promise<number> {
+  const store = new SearchStore(options.installation);
+  const looking = database.look((look) => store.nowMs(look)).catch((): typeof LATE => LATE);
+  const nowMs = await within(looking, CLOCK_WITHIN_MS);
+  return nowMs === LATE ? Date.now() : nowMs;
 }
