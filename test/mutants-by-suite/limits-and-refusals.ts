@@ -103,21 +103,9 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
     tests: ROWS_SPEC,
   },
   'asks-no-encoding': {
-    about: 'writes error texts that the encoding of the database does not have',
+    about: 'starts on a database that cannot hold every text',
     patches: [
-      patch('store/attempt.store.ts', 'storableIn(this.encoding, error)', 'error'),
-      patch(
-        'store/attempt.store.ts',
-        'reduced > 0 ? inAscii(error) :',
-        'reduced > 9 ? inAscii(error) :',
-      ),
-    ],
-    tests: ['integration/encodings'],
-  },
-  'says-it-raw': {
-    about: 'hands to a caller what Postgres says of a character that it cannot store',
-    patches: [
-      patch('client/results.ts', 'isUntranslatable(error) ? refusalOf', 'false ? refusalOf'),
+      patch('store/tables/preflight.ts', "found.encoding !== 'UTF8'", "found.encoding === 'none'"),
     ],
     tests: ['integration/encodings'],
   },

@@ -65,9 +65,9 @@ it('a database that cannot hold every text', async () => {
   const url = pair.primary.url.replace(/postgres$/, 'old');
   expect(await commandLine(url, ['migrate'])).toMatchObject({ exitCode: 0 });
   const { out, exitCode } = await commandLine(url, ['doctor']);
-  expect(out).toContain('notice   encoding: the encoding of the database is LATIN1\n');
-  expect(out).toContain('Do: Use a database with the encoding UTF8.\n');
-  expect(exitCode).toBe(0);
+  expect(out).toContain('problem  encoding: the encoding of the database is LATIN1\n');
+  expect(out).toContain("Do: Create a database with ENCODING 'UTF8' TEMPLATE template0");
+  expect(exitCode).toBe(1);
 });
 
 it('a standby, whose other looks go on', async () => {

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { isProxy } from 'node:util/types';
 import { Logger } from '@nestjs/common';
 
-/** FullNames for the first lines of any message, and small enough for a row. */
+/** Enough for the first lines of any message, and small enough for a row. */
 const ERROR_BYTES_MAX = 4_096;
 
 const ELLIPSIS = '…';
@@ -25,25 +25,6 @@ export function describeError(error: unknown): string {
     return fit('an error that cannot be described');
   }
 }
-
-/** Characters that a non-UTF-8 encoding of Postgres cannot hold. Only LATIN1 is known here. */
-const HELD: Readonly<Record<string, RegExp>> = { LATIN1: /[\u{100}-\u{10ffff}]/gu };
-const NOT_ASCII = /[\u{80}-\u{10ffff}]/gu;
-
-/**
- * An error text for a database of that encoding. Characters it cannot hold become `\u{20ac}`; UTF8
- * text is unchanged, and encodings unknown here keep only ASCII.
- */
-export function storableIn(encoding: string, text: string): string {
-  if (encoding === 'UTF8') return text;
-  const held = text
-    .replaceAll(ELLIPSIS, '...')
-    .replace(HELD[encoding] ?? NOT_ASCII, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
-  return held.length <= ERROR_BYTES_MAX ? held : `${held.slice(0, ERROR_BYTES_MAX - 3)}...`;
-}
-
-/** For a text that the database refused, in an unknown encoding. */
-export const inAscii = (text: string): string => storableIn('SQL_ASCII', text);
 
 /** Only the first cause: chains may be cycles, and the first cause says most. */
 function withCause(error: unknown): string {

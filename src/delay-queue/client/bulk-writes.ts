@@ -16,7 +16,6 @@ import {
 } from '../transactions/callers-transaction.js';
 import { type ActingAttempt, actingCall } from '../transactions/handler-context.js';
 import type { NameAndKey, Target } from './arguments.js';
-import { fieldsOfAll, translatable } from './results.js';
 import {
   type Announcements,
   answerOf,
@@ -63,7 +62,7 @@ export class ManyWrites {
     if (targets.length === 0) return [];
     const lists = listsOf(targets);
     const keyed = lists.flatMap(({ list }) => (list.of === 'keys' ? list.targets : []));
-    const writing = transaction.inOrder(keyed, async () => {
+    const { changed, manager } = await transaction.inOrder(keyed, async () => {
       await first?.();
       return await inSmallerStatements(this.#size, transaction, targets.length, (most) =>
         this.transactions.run(transaction, async (joined, runner) => ({
@@ -75,10 +74,6 @@ export class ManyWrites {
         })),
       );
     });
-    const { changed, manager } = await translatable(writing, () => ({
-      by: options.by,
-      ...fieldsOfAll('targets', targets, (target) => ('key' in target ? { key: target.key } : {})),
-    }));
     this.announce(manager, changed.values());
     return targets.map((_, index) => {
       const one = changed.get(index) as Changed;

@@ -7,7 +7,7 @@ import { type Pausable, PauseStore } from '../store/limit.store.js';
 import { PAUSES_MAX } from '../store/sql/nodes.sql.js';
 import type { CallersTransaction, Transactions } from '../transactions/callers-transaction.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
-import { pauseOf, translatable } from './results.js';
+import { pauseOf } from './results.js';
 
 /** Pauses and resumes names and groups, on all nodes. */
 export class Pausing {
@@ -30,10 +30,9 @@ export class Pausing {
     options: InTransaction,
   ): Promise<DelayPause> {
     const transaction = this.transactions.of(options, 'write');
-    const pausing = inOrder(transaction, what, () =>
+    const row = await inOrder(transaction, what, () =>
       this.#store.pause(transaction.runner, what, { reason, by, until }),
     );
-    const row = await translatable(pausing, () => ({ group: what.group, reason, by }));
     if (row === undefined) {
       throw new DelayInvalidError(
         what.group === null ? 'name' : 'group',
@@ -46,8 +45,9 @@ export class Pausing {
 
   async resume(what: Pausable, options: InTransaction): Promise<DelayPause | null> {
     const transaction = this.transactions.of(options, 'write');
-    const resuming = inOrder(transaction, what, () => this.#store.resume(transaction.runner, what));
-    const row = await translatable(resuming, () => ({ group: what.group }));
+    const row = await inOrder(transaction, what, () =>
+      this.#store.resume(transaction.runner, what),
+    );
     this.#told(transaction);
     return row === undefined ? null : pauseOf(row);
   }

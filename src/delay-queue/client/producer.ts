@@ -27,14 +27,7 @@ import { AllOrNone, ManyWrites } from './bulk-writes.js';
 import { type AbortsEngine, Cancels } from './cancels.js';
 import { CoalescedWrites } from './coalescer.js';
 import { Pausing } from './pauses.js';
-import {
-  fieldsOf,
-  fieldsOfAll,
-  HISTORY_MAX,
-  recordOf,
-  translatable,
-  withField,
-} from './results.js';
+import { HISTORY_MAX, recordOf } from './results.js';
 import { Matching } from './selections.js';
 import {
   Announcements,
@@ -135,15 +128,10 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
       given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
     const own = ownAttempt(transaction.manager, delay);
     // Not coalesced if it reads the clock: later calls would overtake it meanwhile.
-    let placed: Placed;
-    try {
-      placed =
-        isAlone(transaction, own) && !needsClock(delay) && delay.reruns !== true
-          ? await this.#coalesced.schedule(delay)
-          : await this.#single.schedule(delay, transaction, own);
-    } catch (error) {
-      throw withField(error, () => fieldsOf(delay));
-    }
+    const placed =
+      isAlone(transaction, own) && !needsClock(delay) && delay.reruns !== true
+        ? await this.#coalesced.schedule(delay)
+        : await this.#single.schedule(delay, transaction, own);
     return this.#scheduled(transaction.manager, delay, placed);
   }
 
@@ -156,9 +144,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     const delays =
       given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
     const { sorted, indexes } = inLockOrder(delays);
-    const { placed, manager } = await translatable(this.#allOrNone.write(sorted, transaction), () =>
-      fieldsOfAll('items', delays, fieldsOf),
-    );
+    const { placed, manager } = await this.#allOrNone.write(sorted, transaction);
     const results = Array.from<ScheduleResult>({ length: delays.length });
     const answeredAtMs = performance.now();
     for (const [position, delay] of sorted.entries()) {
@@ -171,15 +157,10 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   async cancel(target: NameAndKey, options: ChangeOptions): Promise<CancelResult> {
     const transaction = this.#transactions.of(options, 'write');
     const own = ownAttempt(transaction.manager, target);
-    let placed: Placed;
-    try {
-      placed =
-        isAlone(transaction, own) && options.by === undefined
-          ? await this.#coalesced.cancel(target)
-          : await this.#single.cancel(target, transaction, own, options.by);
-    } catch (error) {
-      throw withField(error, () => ({ key: target.key, by: options.by }));
-    }
+    const placed =
+      isAlone(transaction, own) && options.by === undefined
+        ? await this.#coalesced.cancel(target)
+        : await this.#single.cancel(target, transaction, own, options.by);
     const verdict = placed.verdict as CancelResult['verdict'];
     if (verdict === 'absent') return { verdict };
     if (verdict === 'cancelled')
@@ -195,11 +176,10 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     const transaction = this.#transactions.of(options, 'write');
     const own = ownAttempt(transaction.manager, target);
     const { by } = options;
-    const moving =
+    const placed =
       isAlone(transaction, own) && by === undefined
-        ? this.#coalesced.reschedule({ ...target, to })
-        : this.#single.reschedule({ ...target, to, by }, transaction, own);
-    const placed = await translatable(moving, () => ({ key: target.key, by }));
+        ? await this.#coalesced.reschedule({ ...target, to })
+        : await this.#single.reschedule({ ...target, to, by }, transaction, own);
     const verdict = placed.verdict as RescheduleResult['verdict'];
     if (verdict === 'absent') return { verdict };
     this.#announcements.written(transaction.manager, target, placed);
@@ -208,11 +188,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
 
   async retryDead(target: NameAndKey, options: ChangeOptions): Promise<RetryDeadResult> {
     const transaction = this.#transactions.of(options, 'write');
-    const { by } = options;
-    const placed = await translatable(this.#single.retryDead(target, transaction, by), () => ({
-      key: target.key,
-      by,
-    }));
+    const placed = await this.#single.retryDead(target, transaction, options.by);
     if (placed === undefined) return { verdict: 'absent' };
     this.#announcements.written(transaction.manager, target, placed, { failed: true });
     return answerOf('retried', placed);
@@ -224,16 +200,14 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   ): Promise<DelayInfo<N> | null> {
     const { name, key } = target;
     const { runner, inOrder } = this.#transactions.of(options, 'read');
-    const finding = inOrder([target], () => this.#store.find(runner, name, key));
-    const row = await translatable(finding, () => ({ key }));
+    const row = await inOrder([target], () => this.#store.find(runner, name, key));
     return row === undefined ? null : await this.matching.infoOf(name, row);
   }
 
   async history(target: NameAndKey, options: InTransaction): Promise<DelayRecord[]> {
     const { name, key } = target;
     const { runner, inOrder } = this.#transactions.of(options, 'read');
-    const reading = inOrder([target], () => this.#store.history(runner, name, key, HISTORY_MAX));
-    const rows = await translatable(reading, () => ({ key }));
+    const rows = await inOrder([target], () => this.#store.history(runner, name, key, HISTORY_MAX));
     return rows.map(recordOf);
   }
 

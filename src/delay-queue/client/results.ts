@@ -13,13 +13,10 @@ import type {
   LiveState,
   PayloadOf,
 } from '../api/delay.js';
-import { DelayCodecError, DelayInvalidError } from '../api/errors.js';
-import { quoted } from '../api/error-text.js';
+import { DelayCodecError } from '../api/errors.js';
 import type { DelayPause, DelayStats } from '../api/selection.js';
 import type { Payloads } from '../config/payloads.js';
-import { isUntranslatable } from '../database/driver-errors.js';
-import { type Extras, extrasOf } from '../store/rows/columns.js';
-import type { NewDelay } from '../store/rows/delay-rows.js';
+import type { Extras } from '../store/rows/columns.js';
 import type { FoundRow, ListedRow } from '../store/sql/delays.sql.js';
 import type { EndedRow } from '../store/sql/history.sql.js';
 import type { PauseRow } from '../store/sql/nodes.sql.js';
@@ -223,61 +220,3 @@ const NO_DELAYS = {
   late: 0,
   oldestLateMs: null,
 };
-
-/** The texts of a call, by field. */
-type Fields = Readonly<Record<string, string | null | undefined>>;
-
-/**
- * Awaits a statement. If the database's encoding lacks a character, the error names its field.
- * @throws DelayInvalidError
- */
-export async function translatable<Result>(
-  work: Promise<Result>,
-  fields: () => Fields,
-): Promise<Result> {
-  try {
-    return await work;
-  } catch (error) {
-    throw withField(error, fields);
-  }
-}
-
-/** Maps an encoding error to its refusal; keeps others. For hot calls, which await only once. */
-export const withField = (error: unknown, fields: () => Fields): unknown =>
-  isUntranslatable(error) ? refusalOf(error as Error, fields()) : error;
-
-export const fieldsOf = (delay: NewDelay): Fields => ({
-  key: delay.key,
-  ...extrasOf(delay),
-  payload: delay.payload,
-});
-
-/** The fields of a list, each with its index. */
-export function fieldsOfAll<Item>(
-  list: string,
-  items: readonly Item[],
-  of: (item: Item) => Fields,
-): Fields {
-  const all: Record<string, string | null | undefined> = {};
-  for (const [index, item] of items.entries()) {
-    for (const [field, text] of Object.entries(of(item))) all[`${list}[${index}].${field}`] = text;
-  }
-  return all;
-}
-
-const NOT_ASCII = /[\u{80}-\u{10ffff}]/u;
-
-/** Postgres names the character by its bytes, whatever the language of its messages. */
-const BYTES = /0x[0-9a-f]{2}(?: 0x[0-9a-f]{2})*/i;
-
-function refusalOf({ message }: Error, fields: Fields): DelayInvalidError {
-  const hex = BYTES.exec(message)?.[0].replaceAll(/0x| /gi, '') ?? '';
-  const char = Buffer.from(hex, 'hex').toString();
-  const has = (text: string): boolean => (char === '' ? NOT_ASCII.test(text) : text.includes(char));
-  const [field = 'payload'] = Object.entries(fields).find(([, text]) => text && has(text)) ?? [];
-  const which = char === '' ? 'a character' : quoted(char);
-  return new DelayInvalidError(
-    field,
-    `contains ${which}, which this database's encoding lacks; a UTF8 database has them all`,
-  );
-}

@@ -37,7 +37,7 @@ import type { ManyWrites } from './bulk-writes.js';
 import type { Cancels } from './cancels.js';
 import { explanationOf } from './explanations.js';
 import type { Pausing } from './pauses.js';
-import { infoOf, listedOf, nodeOf, recordOf, statsOf, translatable } from './results.js';
+import { infoOf, listedOf, nodeOf, recordOf, statsOf } from './results.js';
 import { answerOf } from './writes.js';
 
 /** Most delays in one statement. A call outside of a transaction commits after each page. */
@@ -83,8 +83,7 @@ export class Matching {
 
   async list(filter: RowFilter, page: ListedPage, options: InTransaction): Promise<ListedDelay[]> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    const listing = inOrder('all', () => this.#live(runner, filter, page));
-    const rows = await translatable(listing, () => textsOf(filter));
+    const rows = await inOrder('all', () => this.#live(runner, filter, page));
     return await listedOf(rows, this.#payloads);
   }
 
@@ -95,21 +94,19 @@ export class Matching {
   async explain(target: Target, options: InTransaction): Promise<DelayExplanation> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
     const about = 'id' in target ? 'all' : [target];
-    const reading = inOrder(about, () =>
+    const row = await inOrder(about, () =>
       this.#selection.explain(runner, target, this.#nodeAliveMs),
     );
-    const row = await translatable(reading, () => ('id' in target ? {} : { key: target.key }));
     return explanationOf(row, target, { loadEveryMs: this.#loadEveryMs });
   }
 
   async count(counted: ReturnType<typeof liveOrEndedOf>, options: InTransaction): Promise<number> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    const counting = inOrder('all', () =>
+    return await inOrder('all', () =>
       counted.of === 'live'
         ? this.#selection.count(runner, counted.filter)
         : this.#selection.countEnded(runner, counted.filter),
     );
-    return await translatable(counting, () => textsOf(counted.filter));
   }
 
   async history(
@@ -118,15 +115,14 @@ export class Matching {
     options: InTransaction,
   ): Promise<HistoryPage> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    const reading = inOrder('all', () => this.#ended(runner, filter, page));
-    return await translatable(reading, () => textsOf(filter));
+    return await inOrder('all', () => this.#ended(runner, filter, page));
   }
 
   /** A delay that ends between two reads or pages may appear twice. It is never missed. */
   async story(filter: AnyRowFilter, page: StoryPage, options: InTransaction): Promise<KeyStory> {
     const { limit, payload, position } = page;
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    const reading = inOrder('all', async () => {
+    const { rows, ...ended } = await inOrder('all', async () => {
       const live =
         position.among === 'live'
           ? await this.#live(runner, filter, { ...position, payload, limit: limit + 1 })
@@ -142,7 +138,6 @@ export class Matching {
       const rest: StoryPage = { ...page, limit: limit - live.length };
       return { rows: live, ...(await this.#endedAfter(runner, filter, rest, live)) };
     });
-    const { rows, ...ended } = await translatable(reading, () => textsOf(filter));
     return { delays: await listedOf(rows, this.#payloads), ...ended };
   }
 
@@ -197,8 +192,7 @@ export class Matching {
     options: InTransaction,
   ): Promise<GroupStats[]> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    const counting = inOrder('all', () => this.#selection.groupStats(runner, filter, top));
-    return await translatable(counting, () => textsOf(filter));
+    return await inOrder('all', () => this.#selection.groupStats(runner, filter, top));
   }
 
   /**
@@ -218,7 +212,7 @@ export class Matching {
   ): Promise<Counts<Verdict>> {
     const transaction = this.transactions.of(options, 'write');
     const pages: Pages = { verb, to, filter, transaction, options, abortWithinMs };
-    const changing = transaction.inOrder('all', async () => {
+    return await transaction.inOrder('all', async () => {
       if (abortWithinMs !== undefined) await this.cancels.refuseSnapshots(options);
       const aborts: Record<string, number> =
         abortWithinMs === undefined ? {} : { aborted: 0, absent: 0 };
@@ -243,7 +237,6 @@ export class Matching {
         behindId = ids.at(-1) as number;
       }
     });
-    return await translatable(changing, () => ({ ...textsOf(filter), by: options.by }));
   }
 
   /** @returns the ids of the page, the verdict of each delay that matched, and what it changed */
@@ -350,24 +343,6 @@ const resultOf = (changed: Changed): CancelResult =>
   changed.verdict === 'absent'
     ? { verdict: 'absent' }
     : answerOf(changed.verdict as 'cancelled' | 'running', changed);
-
-const textsOf = ({
-  key,
-  keyPrefix,
-  groups,
-  groupPrefix,
-  headers,
-  error,
-  errorLine,
-}: RowFilter) => ({
-  key,
-  keyPrefix,
-  group: groups?.join(' '),
-  groupPrefix,
-  headers,
-  error,
-  errorLine,
-});
 
 /** Zero counts of the verdicts that each call can give. */
 const NONE: Record<ManyVerb, Record<string, number>> = {

@@ -39,19 +39,19 @@ export function serverFindings(found: ServerFound, packageVersion: string): Find
 }
 
 function encodingFindings({ encoding, client_encoding: client }: ServerFound): Finding[] {
-  if (encoding === 'UTF8' && client === 'UTF8') return [ok('encoding', 'the database is UTF8')];
-  if (client !== 'UTF8') {
+  if (encoding !== 'UTF8') {
     return [
-      problem('encoding', `client_encoding is ${client}`, {
-        means: 'pg sends UTF8: no node starts.',
-        todo: 'Remove the setting from the URL, the role and the database.',
+      problem('encoding', `the encoding of the database is ${encoding}`, {
+        means: 'Payloads, keys and error texts may hold any character: no node starts.',
+        todo: "Create a database with ENCODING 'UTF8' TEMPLATE template0, and move the tables there with pg_dump.",
       }),
     ];
   }
+  if (client === 'UTF8') return [ok('encoding', 'the database is UTF8')];
   return [
-    notice('encoding', `the encoding of the database is ${encoding}`, {
-      means: 'A payload, key, group or header with a character that it lacks is refused.',
-      todo: 'Use a database with the encoding UTF8.',
+    problem('encoding', `client_encoding is ${client}`, {
+      means: 'pg sends UTF8: no node starts.',
+      todo: 'Remove the setting from the URL, the role and the database.',
     }),
   ];
 }

@@ -46,12 +46,6 @@ const TOO_LARGE = /^54|^(?:53200|53400|57014)$/;
 /** Whether a smaller statement is worth sending at once. */
 export const isTooLarge = (error: unknown): boolean => TOO_LARGE.test(sqlStateOf(error) ?? '');
 
-/** A character that the encoding of the database lacks. */
-const UNTRANSLATABLE = new Set(['22P05', '22021']);
-
-export const isUntranslatable = (error: unknown): boolean =>
-  UNTRANSLATABLE.has(sqlStateOf(error) ?? '');
-
 /** Another row has the key. */
 export const UNIQUE_VIOLATION = '23505';
 

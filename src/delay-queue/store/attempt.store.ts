@@ -1,4 +1,3 @@
-import { inAscii, storableIn } from '../api/error-text.js';
 import type { HistoryKept } from '../api/delay.js';
 import { isClaimLost } from '../database/driver-errors.js';
 import { given, type Runner } from '../database/runner.js';
@@ -92,8 +91,6 @@ export class AttemptStore {
     private readonly kept: HistoryKept,
     readonly nodeName: string,
     private readonly lock: ProcessLock = NO_LOCK,
-    /** Encoding of the database. */
-    private readonly encoding = 'UTF8',
   ) {
     const tables = tablesOf(of);
     this.#sql = {
@@ -215,15 +212,14 @@ export class AttemptStore {
   }
 
   /**
-   * @param reduced what is omitted after a refused write: 1, characters of the error texts that are
-   * not ASCII; 2, the error texts and the entries in the attempt log
+   * @param reduced 1 omits the error texts and the entries in the attempt log, after a refused write
    */
   async retry(
     items: readonly Retry[],
     runner: Runner = this.runner,
     reduced = 0,
   ): Promise<RetriedRow[]> {
-    const isUnlogged = reduced > 1;
+    const isUnlogged = reduced > 0;
     const sql = isUnlogged ? this.#sql.retryUnlogged : this.#sql.retry;
     const rows = await runner.query<RetryAnswer>(sql, [
       ...fencesOf(items),
@@ -231,7 +227,7 @@ export class AttemptStore {
       flags(items.map((item) => item.movesDue)),
       numbers(items.map((item) => item.refund)),
       flags(items.map((item) => item.error !== null && !isUnlogged)),
-      texts(items.map((item) => this.#textOf(item, reduced))),
+      texts(items.map((item) => item.error ?? '')),
       this.nodeName,
       ...(this.kept === 'attempts' && !isUnlogged ? [texts(items.map((item) => item.ends))] : []),
     ]);
@@ -247,11 +243,6 @@ export class AttemptStore {
       aliveMs,
     ]);
     return rows.map(passedOf);
-  }
-
-  #textOf({ error }: { error: string | null }, reduced: number): string {
-    if (error === null) return '';
-    return reduced > 0 ? inAscii(error) : storableIn(this.encoding, error);
   }
 
   /**
@@ -270,7 +261,7 @@ export class AttemptStore {
       texts(items.map((item) => new Date(item.nextMs).toISOString())),
       texts(items.map((item) => item.state ?? NO_LINE)),
       numbers(items.map((item) => item.latenessMs ?? NO_MS)),
-      texts(items.map((item) => this.#textOf(item, reduced))),
+      texts(items.map((item) => item.error ?? '')),
       numbers(items.map((item) => item.maxAttempts ?? NO_MAXIMUM)),
       this.nodeName,
     ]);

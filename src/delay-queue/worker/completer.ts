@@ -214,7 +214,7 @@ export class Completer {
       return rows.map(({ id }) => id);
     };
     this.#completions = new Batcher({ ...parts(), write: complete, removes: true, reductions: 1 });
-    this.#retries = new Batcher({ ...parts(), write: retry, reductions: 2 });
+    this.#retries = new Batcher({ ...parts(), write: retry, reductions: 1 });
     this.#recurrences = new Batcher({ ...parts(), write: recur, reductions: 1 });
     this.unread = new UnreadDelays(store, aliveMs, to, parts());
     this.#batchers = [this.unread.batcher, this.#completions, this.#retries, this.#recurrences];

@@ -1,6 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { storableIn } from '../api/error-text.js';
 import { DelayConfigError, DelayShutdownError } from '../api/errors.js';
 import { DelayEvents } from '../api/events.js';
 import type { ProducersEngine } from '../client/producer.js';
@@ -259,38 +258,14 @@ export class Engine implements ProducersEngine {
     });
   }
 
-  /**
-   * Warns once about an encoding that cannot hold all texts: they are refused, or reduced to ASCII.
-   */
-  #lookAtEncodings({ encoding, clientEncoding }: Findings): void {
-    const { nodeName } = this.options;
-    if (clientEncoding !== 'UTF8') {
-      throw new DelayConfigError(
-        `client_encoding is ${clientEncoding} on the sessions of the DataSource, but pg sends UTF8: remove the option`,
-      );
-    }
-    if (encoding === 'UTF8') return;
-    if (storableIn(encoding, nodeName) !== nodeName) {
-      throw new DelayConfigError(
-        `nodeName: the encoding ${encoding} of this database lacks some of its characters; use ASCII`,
-      );
-    }
-    this.events.emit('advice', {
-      message:
-        `the encoding of this database is ${encoding}: a payload, key, group or header with a character that it lacks ` +
-        'is refused, and error texts are written without such characters. A database with encoding UTF8 holds them all',
-    });
-  }
-
   async #begin(connections: EngineConnections, found: Findings): Promise<void> {
-    const { limits, encoding, advice } = found;
-    this.#lookAtEncodings(found);
+    const { limits, advice } = found;
     for (const message of advice) this.events.emit('advice', { message });
     if (this.#closing !== undefined) return await connections.close();
     const { options, events, registry } = this;
     const notifier = new Notifier(connections, options.schema, events);
     this.built(notifier);
-    const workers = new WorkerSwitch({ ...this.#parts, connections, notifier, limits, encoding });
+    const workers = new WorkerSwitch({ ...this.#parts, connections, notifier, limits });
     this.afterCommit.start();
     this.#notifier = notifier;
     this.#switch = workers;

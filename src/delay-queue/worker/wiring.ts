@@ -55,7 +55,6 @@ export interface WorkerSetup {
   nodes: Nodes;
   notifier: Notifier;
   /** Of the database. */
-  encoding: string;
   built: Built;
 }
 
@@ -144,7 +143,7 @@ export function partsOf(setup: WorkerSetup): WorkerParts {
   return { ...stations, loop, ...background };
 }
 
-function basisOf({ options, registry, events, connections, encoding }: WorkerSetup): Basis {
+function basisOf({ options, registry, events, connections }: WorkerSetup): Basis {
   const { schema, installation, nodeName, historyKept: kept } = options;
   const idle = new Idle(options.idleForMs);
   const listener = new HintListener(connections, schema, nodeName, events, idle);
@@ -155,7 +154,7 @@ function basisOf({ options, registry, events, connections, encoding }: WorkerSet
   return {
     idle,
     listener,
-    store: new AttemptStore(connections, installation, kept, nodeName, lock, encoding),
+    store: new AttemptStore(connections, installation, kept, nodeName, lock),
     nodeStore: new NodeStore(connections, installation, nodeName),
     testClock,
     clock: testClock ?? new DatabaseClock(),

@@ -121,7 +121,6 @@ interface Parts {
   notifier: Notifier;
   /** Settings of the role, in words, that are too short for the engine's statements. Null: none. */
   limits: string | null;
-  encoding: string;
   built: Built;
 }
 

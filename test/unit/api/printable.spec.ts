@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import { printable, printableError } from 'nestjs-delay-queue';
-import { describeError, quoted, storableIn } from '../../../src/delay-queue/api/error-text.js';
+import { describeError, quoted } from '../../../src/delay-queue/api/error-text.js';
 import { DiscardDelay } from '../../../src/delay-queue/api/errors.js';
 
 /** Acts on a terminal or a log, or cannot be seen. */
@@ -162,12 +162,6 @@ describe('what is thrown', () => {
     ['an errors proxy', oneOf({ errors: revoked() })],
   ])('with %s is described without throwing', (_what, error) => {
     expect(describeError(error)).toMatch(/./);
-  });
-
-  it.each(['LATIN1', 'SQL_ASCII'])('for %s fills its limit where it is cut', (encoding) => {
-    const text = storableIn(encoding, '€'.repeat(1_000));
-    expect([text.length, text.slice(0, 8), text.slice(-3)]).toEqual([4_096, '\\u{20ac}', '...']);
-    expect(storableIn(encoding, '€'.repeat(512))).toHaveLength(4_096);
   });
 
   it('is always a text that Postgres can store, within the limit', () => {

@@ -36,7 +36,7 @@ const levels = (change: Partial<ServerFound>) =>
 it.each([
   [{}, []],
   [{ version: '13.2', version_num: '130002' }, ['problem versions']],
-  [{ encoding: 'LATIN1' }, ['notice encoding']],
+  [{ encoding: 'LATIN1' }, ['problem encoding']],
   [{ client_encoding: 'LATIN1' }, ['problem encoding']],
   [{ is_standby: 'true', read_only: 'on' }, ['problem writes']],
   [{ read_only: 'on' }, ['notice writes']],

@@ -213,10 +213,6 @@ const UNPINNED = `
 export interface Findings {
   /** The limits of this role that are too short, in words; null: none. */
   limits: string | null;
-  /** The database's encoding, as Postgres names it. */
-  encoding: string;
-  /** The encoding that Postgres expects of this client; `pg` sends UTF8. */
-  clientEncoding: string;
   /** What works, but should be reported. */
   advice: readonly string[];
 }
@@ -306,14 +302,24 @@ export async function preflight(
         'BYPASSRLS',
     );
   }
+  if (found.encoding !== 'UTF8') {
+    throw new DelayConfigError(
+      `the encoding of this database is ${found.encoding}, and payloads, keys and error texts may hold any character: ` +
+        "create a database with ENCODING 'UTF8' TEMPLATE template0, and move the tables there with pg_dump",
+    );
+  }
+  if (found.client_encoding !== 'UTF8') {
+    throw new DelayConfigError(
+      `client_encoding is ${found.client_encoding} on the sessions of the DataSource, but pg sends UTF8: remove the option`,
+    );
+  }
   await refuseStrangers(runner, schema, false);
   const advice = [
     ...(found.unpinned === null ? [] : [pathOfTriggers(found.unpinned)]),
     ...(await checkIds(runner, schema)),
     ...(await lookForEnvironments(runner, schema, tablesIn)),
   ];
-  const { limits, encoding, client_encoding: clientEncoding } = found;
-  return { limits, encoding, clientEncoding, advice };
+  return { limits: found.limits, advice };
 }
 
 const pathOfTriggers = (mend: string): string =>
