@@ -22,7 +22,7 @@ const rooms = roomsOf(readFileSync(new URL('../docs/architecture.md', import.met
 
 /** The stand-in for unit tests, the command line and the dashboard are built of the public services. */
 const ABOVE = {
-  testing: [`${LIBRARY}delay\\.(service|admin|worker)\\.ts$`],
+  testing: [`${LIBRARY}delay\\.(service|admin|health|worker)\\.ts$`],
   dashboard: [`${LIBRARY}delay\\.(service|admin|health)\\.ts$`],
   'command-line': [`${LIBRARY}delay(\\.(admin|health|service)|-queue\\.module)\\.ts$`],
 };

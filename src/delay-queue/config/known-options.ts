@@ -192,14 +192,45 @@ export function ownOption<Options extends object, Name extends keyof Options & s
 function refuseUnknown(options: object, field: string, known: readonly string[]): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
-    const suggestion = nearest(name, known);
-    throw new DelayInvalidError(
-      `${field}.${cut(name)}`,
-      suggestion === undefined
-        ? `is not an option; there are ${known.join(', ')}`
-        : `is not an option; did you mean ${suggestion}?`,
-    );
+    throw new DelayInvalidError(`${field}.${cut(name)}`, hintFor(name, field, known));
   }
+}
+
+/** What other queues call our options: in lower case, without separators. */
+const CALLED_ELSEWHERE = new Map(
+  Object.entries({
+    after: 'delay delayms delayseconds startafter runin in wait',
+    at: 'runat startat scheduledat scheduledfor scheduledtime dueat eta date',
+    key: 'jobid jobkey singletonkey uniquekey dedupekey deduplicationid messageid id',
+    maxAttempts: 'attempts retries retrylimit maxretries tries',
+    group: 'groupid queuename tenant tenantid partitionkey',
+    headers: 'meta metadata tags',
+    repeat: 'cron every pattern interval',
+    manager: 'tx transaction entitymanager queryrunner db',
+  }).flatMap(([ours, theirs]) => theirs.split(' ').map((name) => [name, ours] as const)),
+);
+
+/** What callers look for in a call, and where it is. */
+const IN_THE_CALL: Readonly<Record<string, string>> = {
+  priority: 'does not exist: the delay that is due first runs first, and groups take turns',
+  backoff: 'belongs to the handler: @OnDelay(name, { backoff })',
+  timeout: 'belongs to the handler: @OnDelay(name, { timeout })',
+  concurrency: 'belongs to the handler: @OnDelay(name, { concurrency })',
+  by: 'is only for calls that change a delay, as in cancel(name, key, { by })',
+};
+
+function hintFor(name: string, field: string, known: readonly string[]): string {
+  if (field === 'to' && (name === 'by' || name === 'manager')) {
+    return `goes in the argument behind the time: { ${name} }`;
+  }
+  if (known.includes('maxWait') && Object.hasOwn(IN_THE_CALL, name)) {
+    return IN_THE_CALL[name] as string;
+  }
+  const ours = CALLED_ELSEWHERE.get(name.replace(/[_-]/g, '').toLowerCase());
+  const suggestion = ours !== undefined && known.includes(ours) ? ours : nearest(name, known);
+  return suggestion === undefined
+    ? `is not an option; there are ${known.join(', ')}`
+    : `is not an option; did you mean ${suggestion}?`;
 }
 
 /** A promise, a Date or a Map has none of the options, and would count as all defaults. */
@@ -212,9 +243,13 @@ function recordOf(value: unknown, field: string): Record<string, unknown> {
 /** Longer names are cut, because the cost is the product of both lengths. */
 const COMPARED_LENGTH_MAX = 40;
 
-function nearest(name: string, known: readonly string[]): string | undefined {
+/** @returns the one that was probably meant, if any is so close */
+export function nearest(
+  name: string,
+  known: readonly string[],
+  distanceMax = Math.max(2, Math.floor(Math.min(name.length, COMPARED_LENGTH_MAX) / 3)),
+): string | undefined {
   const wanted = name.slice(0, COMPARED_LENGTH_MAX).toLowerCase();
-  const distanceMax = Math.max(2, Math.floor(wanted.length / 3));
   return known
     .map((option) => ({ option, distance: editDistance(wanted, option.toLowerCase()) }))
     .filter(({ distance }) => distance <= distanceMax)

@@ -21,6 +21,7 @@ import { checkKnownOptions, shown } from '../config/known-options.js';
 import type { DelayQueueOptions } from '../config/options.js';
 import { resolveOptions } from '../config/resolve-options.js';
 import { DelayAdmin } from '../delay.admin.js';
+import { DelayHealth } from '../delay.health.js';
 import { DelayService } from '../delay.service.js';
 import { DelayWorker } from '../delay.worker.js';
 import { firstMsOf } from '../recurrence/recurrence.js';
@@ -128,20 +129,24 @@ export function provideDelayStub(options: DelayStubOptions = {}): FactoryProvide
   const resolved = resolveOptions(options);
   const stub = new StubProducer();
   const producer = stub.asProducer;
+  const events = new DelayEvents();
+  const engine = idleEngine() as Engine;
   const provided: [token: FactoryProvider['provide'], make: () => unknown][] = [
     [DelayStub, () => new DelayStub(stub)],
     [DelayService, () => new DelayService(resolved, producer)],
     [DelayAdmin, () => new DelayAdmin(resolved, producer)],
-    [DelayWorker, () => new DelayWorker(idleEngine() as Engine)],
-    [DelayEvents, () => new DelayEvents()],
+    [DelayWorker, () => new DelayWorker(engine)],
+    [DelayEvents, () => events],
+    [DelayHealth, () => new DelayHealth(engine, events, resolved)],
     [WheelService, () => new WheelService()],
   ];
   return provided.map(([provide, useFactory]) => ({ provide, useFactory }));
 }
 
-/** Accepts run and stop, and has nothing to run. */
-const idleEngine = (): Pick<Engine, 'isRunning' | 'run' | 'endRun'> => ({
+/** Accepts run and stop, has nothing to run, and is well. */
+const idleEngine = (): Pick<Engine, 'isRunning' | 'run' | 'endRun' | 'vitals'> => ({
   isRunning: false,
+  vitals: { state: 'running', worker: undefined },
   async run() {
     (this as { isRunning: boolean }).isRunning = true;
   },

@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import type { DelayName, RunNowResult } from '../api/delay.js';
-import { quoted } from '../api/error-text.js';
+import { inWords, quoted } from '../api/error-text.js';
 import { DelayConfigError, DelayInvalidError, DelayShutdownError } from '../api/errors.js';
 import { type DelayEventMap, DelayEvents } from '../api/events.js';
 import { Producer } from '../client/producer.js';
@@ -263,8 +263,21 @@ export function testedOf(app: unknown): Tested {
   }
 }
 
-/** Nodes with a call of `DelayTesting` in progress. */
-const busy = new WeakSet<ManualRuns>();
+/** A call of `DelayTesting` that has not returned. */
+interface OpenCall {
+  what: string;
+  madeAtMs: number;
+  /** Never rejects. */
+  over: Promise<unknown>;
+}
+
+const open = new WeakMap<ManualRuns, OpenCall>();
+
+/** What an open call does: a test that timed out leaves it behind, and later tests meet it. */
+function inWordsOf({ what, madeAtMs }: OpenCall, manual: ManualRuns): string {
+  const running = manual.running.join(', ');
+  return `${what}, called ${inWords(performance.now() - madeAtMs)} ago${running && `: ${running}`}`;
+}
 
 /** Lets time pass on a manual node, and runs what is due. */
 export class TimeTravel {
@@ -275,12 +288,12 @@ export class TimeTravel {
   }
 
   advance(ms: number): Promise<DelayRun[]> {
-    return this.#standing((manual, log) => this.#advance(manual, log, log.fromMs + ms));
+    return this.#standing('advance', (manual, log) => this.#advance(manual, log, log.fromMs + ms));
   }
 
   /** @throws DelayTestingError when that instant has passed */
   advanceTo(atMs: number): Promise<DelayRun[]> {
-    return this.#standing((manual, log) => {
+    return this.#standing('advanceTo', (manual, log) => {
       if (atMs < log.fromMs) {
         throw new DelayTestingError(
           `it is ${isoOf(log.fromMs)} already, and time only moves forward: ${isoOf(atMs)} has passed. ` +
@@ -293,7 +306,7 @@ export class TimeTravel {
 
   /** Everything that is due, together, until nothing is. */
   drain(): Promise<DelayRun[]> {
-    return this.#standing(async (manual, log) => {
+    return this.#standing('drain', async (manual, log) => {
       do await this.#refuseOthers(manual);
       while (await this.#run('all', manual, log));
       return log.runs;
@@ -302,7 +315,7 @@ export class TimeTravel {
 
   /** @param tellOthers describes the name's delays, for the message if this one does not wait */
   fire<N extends DelayName>(name: N, key: string, tellOthers: () => Promise<string>) {
-    return this.#standing(async (manual, log): Promise<DelayRun<N>> => {
+    return this.#standing('fire', async (manual, log): Promise<DelayRun<N>> => {
       if (this.tested.registry.get(name) === undefined) {
         throw new DelayTestingError(
           `this application has no handler of ${name}; it has ${this.#names.join(', ') || 'none'}`,
@@ -328,11 +341,17 @@ export class TimeTravel {
   }
 
   /**
-   * Removes everything. Declared recurrences begin anew.
+   * Removes everything, and ends a call that a test left behind. Declared recurrences begin anew.
    * @param atMs where the clock stands then; undefined: it is the database's
    */
-  clear(atMs: number | undefined): Promise<void> {
-    return this.#alone(async (manual) => {
+  async clear(atMs: number | undefined): Promise<void> {
+    const left = open.get(this.#manual);
+    if (left !== undefined) {
+      const what = inWordsOf(left, this.#manual);
+      this.#manual.interrupt(new DelayTestingError(`clear() has ended a call of ${what}`));
+      await left.over;
+    }
+    await this.#alone('clear', async (manual) => {
       await this.#refuseOthers(manual);
       await manual.clear(atMs);
     });
@@ -394,8 +413,11 @@ export class TimeTravel {
    * Stops the clock while handlers run, at a whole millisecond: what is due at one instant begins
    * then and costs no time. Afterwards the clock goes on, unless the test has set it.
    */
-  #standing<Result>(work: (manual: ManualRuns, log: RunLog) => Promise<Result>): Promise<Result> {
-    return this.#alone(async (manual) => {
+  #standing<Result>(
+    what: string,
+    work: (manual: ManualRuns, log: RunLog) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#alone(what, async (manual) => {
       const { clock } = manual;
       await clock.read();
       const fromMs = Math.ceil(clock.nowMs());
@@ -410,19 +432,27 @@ export class TimeTravel {
   }
 
   /** One at a time: two would move each other's time; one in a handler would wait for itself. */
-  async #alone<Result>(work: (manual: ManualRuns) => Promise<Result>): Promise<Result> {
+  async #alone<Result>(
+    what: string,
+    work: (manual: ManualRuns) => Promise<Result>,
+  ): Promise<Result> {
     const manual = this.#manual;
     if (manual.isOver) throw new DelayShutdownError();
-    if (busy.has(manual)) {
+    const other = open.get(manual);
+    if (other !== undefined) {
       throw new DelayTestingError(
-        'another call of DelayTesting is in progress: await it first; a handler cannot make one',
+        `another call of DelayTesting is in progress, ${inWordsOf(other, manual)}. Await it first; a handler cannot ` +
+          'make one. If a test that timed out left it, clear() in beforeEach ends it',
       );
     }
-    busy.add(manual);
+    manual.goOn();
+    const working = work(manual);
+    const over = working.catch(() => {});
+    open.set(manual, { what, madeAtMs: performance.now(), over });
     try {
-      return await work(manual);
+      return await working;
     } finally {
-      busy.delete(manual);
+      open.delete(manual);
     }
   }
 

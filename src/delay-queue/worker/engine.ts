@@ -6,6 +6,7 @@ import type { ProducersEngine } from '../client/producer.js';
 import { Notifier } from '../cluster/notifier.js';
 import { SessionProof } from '../cluster/listener.js';
 import { UnservedNames } from '../cluster/nodes.js';
+import { nearest } from '../config/known-options.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import { DATA_SOURCE } from '../database/chosen-data-source.js';
 import { PERMISSION_DENIED, sqlStateOf, startError } from '../database/driver-errors.js';
@@ -275,9 +276,10 @@ export class Engine implements ProducersEngine {
         message: "this node runs handlers only when a test asks for it: its worker is 'manual'",
       });
     } else {
+      const meant = (name: string) => nearest(name, registry.names(), typosMaxOf(name));
       const nodeStore = new NodeStore(connections, options.installation, options.nodeName);
       this.built(nodeStore);
-      this.#unserved = new UnservedNames(nodeStore, names, options, events);
+      this.#unserved = new UnservedNames(nodeStore, names, meant, options, events);
     }
     if (workers.hasWork && this.#isWanted) return;
     this.#proveSessions(connections);
@@ -289,6 +291,9 @@ export class Engine implements ProducersEngine {
     return { options, dataSource, registry, wheel, events, listed, built };
   }
 }
+
+/** Letters by which a misspelled name may differ from the one that was meant. */
+const typosMaxOf = (name: string): number => Math.min(2, Math.floor(name.length / 4));
 
 /** How long the first scheduled delay may come before the hooks of the application. */
 const HOOKS_WITHIN_MS = 1_000;

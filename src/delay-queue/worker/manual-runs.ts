@@ -1,3 +1,4 @@
+import { inWords, quoted } from '../api/error-text.js';
 import { DelayShutdownError, DelayUnstableError } from '../api/errors.js';
 import type { ResolvedOptions } from '../config/options.js';
 import { DatabaseClock } from '../database/database-clock.js';
@@ -122,6 +123,8 @@ interface Parts {
 /** Entrance to a node with a `manual` worker: its timer queue takes only what is handed in here. */
 export class ManualRuns {
   #isOver = false;
+  /** Why the run in progress ends now. */
+  #ended: Error | undefined;
 
   constructor(
     private readonly parts: Parts,
@@ -144,14 +147,14 @@ export class ManualRuns {
     // Known pauses and limits belong to another time of the test's clock.
     if (!this.#isOver) await loader.join();
     throttles.clear();
-    if (!this.#isOver) {
+    if (!this.#isGoingToEnd) {
       queue.open();
       for (const wake of wakes) queue.offer(wake, 'confirmed');
       queue.shut();
     }
     let heldMs = Infinity;
     let workedAtMs = performance.now();
-    while (!this.#isOver && (this.#isBusy || !queue.isEmpty) && heldMs === Infinity) {
+    while (!this.#isGoingToEnd && (this.#isBusy || !queue.isEmpty) && heldMs === Infinity) {
       if (this.#isWorking) workedAtMs = performance.now();
       await this.#idle();
       if (!this.#isBusy && !queue.isEmpty) heldMs = throttles.leftMs();
@@ -162,6 +165,7 @@ export class ManualRuns {
     if (this.#isOver) throw new DelayShutdownError();
     const isLeft = !queue.isEmpty;
     if (isLeft) for (const { id } of wakes) queue.disarm(id);
+    if (this.#ended !== undefined) throw this.#ended;
     if (isLeft && heldMs === Infinity) throw new DelayUnstableError(LOCKED_MAX_MS);
     await this.placeReruns();
     return heldMs;
@@ -182,12 +186,42 @@ export class ManualRuns {
     await declarations.sayAgain();
   }
 
+  /** Attempts that run, in words. */
+  get running(): string[] {
+    return this.parts.inFlight.all().map(({ name, key, calledAtMs }) => {
+      const which = key === null ? name : `${name} of ${quoted(key)}`;
+      const forMs = performance.now() - calledAtMs;
+      return Number.isNaN(forMs)
+        ? `${which} has not begun`
+        : `the handler of ${which} has been running for ${inWords(forMs)}`;
+    });
+  }
+
+  /**
+   * Gives back what runs, whatever its handlers do, and ends the run in progress with that error,
+   * and each later one until `goOn`.
+   */
+  interrupt(error: Error): void {
+    this.#ended = error;
+    const { inFlight } = this.parts;
+    inFlight.close();
+    for (const attempt of inFlight.all()) attempt.holder.release(attempt);
+  }
+
+  goOn(): void {
+    this.#ended = undefined;
+  }
+
   end(): void {
     this.#isOver = true;
   }
 
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  get #isGoingToEnd(): boolean {
+    return this.#isOver || this.#ended !== undefined;
   }
 
   get #isBusy(): boolean {

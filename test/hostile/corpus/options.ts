@@ -61,6 +61,17 @@ export const OPTIONS: readonly HostileOptions[] = [
   ),
   unknown('maxAttemps', 'did you mean maxAttempts?'),
   unknown('Key', 'did you mean key?'),
+  // What other queues call them.
+  unknown('delay', 'did you mean after?'),
+  unknown('startAfter', 'did you mean after?'),
+  unknown('runAt', 'did you mean at?'),
+  unknown('jobId', 'did you mean key?'),
+  unknown('job_key', 'did you mean key?'),
+  unknown('attempts', 'did you mean maxAttempts?'),
+  unknown('transaction', 'did you mean manager?'),
+  unknown('backoff', '@OnDelay(name, { backoff })'),
+  unknown('priority', 'does not exist'),
+  unknown('by', 'cancel(name, key, { by })'),
   unknown(
     'delayKey',
     'there are after, at, key, onConflict, maxWait, running, maxAttempts, group, headers, repeat, manager',

@@ -59,6 +59,14 @@ it('tells once of a name that was scheduled here and that no live node serves', 
   );
 });
 
+it('tells at once of a misspelled name, and of the one that was meant', async () => {
+  // With three loads of ten seconds, who only waits would be told after the test's time.
+  const node = await stage.start({ providers: [plainHandler('test.order', () => {})] });
+  const told = node.next('advice', ({ message }) => message.endsWith('Did you mean test.order?'));
+  await node.delays.schedule('test.odrer', null, LATER);
+  expect((await told).message).toMatch(/^no live node has a handler of test\.odrer, /);
+});
+
 it('asks once for a name, not for each of its delays, and never of what the node serves, or of what a transaction took back', async () => {
   const unserved = stage.parts.intercept(NodeStore, 'unserved');
   const node = await startServing('test.own');

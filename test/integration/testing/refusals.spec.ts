@@ -1,10 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayInvalidError } from 'nestjs-delay-queue';
 import { DelayTesting, DelayTestingError } from 'nestjs-delay-queue/testing';
-import { type DelayNode, plainHandler } from '../../support/delay-node.js';
+import { type DelayNode, fencedHandler, plainHandler } from '../../support/delay-node.js';
 import { TestedNode, told } from './support/tested.js';
 
-const node = new TestedNode({ 'test.a': {} }, { nodeName: 'same' });
+let whenFenced: () => Promise<void> = async () => {};
+const fenced = fencedHandler('test.fenced', () => whenFenced());
+const node = new TestedNode(
+  { 'test.a': {}, 'test.one': { concurrency: 1 } },
+  { nodeName: 'same', providers: [fenced] },
+);
 const quiet = plainHandler('test.b', () => {});
 const COMPLETED = ['test.a 1: completed'];
 
@@ -71,6 +76,34 @@ describe('time travel', () => {
     expect(inside).toEqual([expect.any(DelayTestingError)]);
     expect(await node.testing.drain()).toEqual([]);
   });
+
+  // What a test leaves behind whose time limit passed while its handler hung.
+  it.each(['test.a', 'test.one', 'test.fenced'] as const)(
+    'a call that a test left in a handler of %s is named by the next one, and ended by clear',
+    async (name) => {
+      let [begins, goesOn] = [(): void => {}, (): void => {}];
+      const begun = new Promise<void>((resolve) => (begins = resolve));
+      const hanging = new Promise<void>((resolve) => (goesOn = resolve));
+      whenFenced = node.does[name] = () => (begins(), hanging);
+      await node.schedule(name, 'hung', '1h');
+      const left = refusal(node.testing.advance('1h'));
+      await begun;
+      const message = new RegExp(
+        `in progress, advance, called .* ago: the handler of ${name} of "hung" has been running for .*clear`,
+      );
+      await expect(node.testing.drain()).rejects.toThrow(message);
+      await node.testing.clear();
+      expect(await left).toMatchObject({
+        code: 'DELAY_TESTING',
+        message: expect.stringMatching(/^clear\(\) has ended a call of advance, .*"hung"/),
+      });
+      node.does = {};
+      whenFenced = async () => {};
+      await node.schedule(name, 'next', '1h');
+      expect(told(await node.testing.advance('1h'))).toEqual([`${name} next: completed`]);
+      goesOn();
+    },
+  );
 
   it('runs nothing that an open transaction holds, and goes no further', async () => {
     await node.schedule('test.a', 'free', '1h');

@@ -141,30 +141,37 @@ describe('names that no node seems to serve', () => {
       asked.push(some);
       return [];
     };
-    names = new UnservedNames({ unserved }, ['own'], { loadEveryMs: 10_000 }, new DelayEvents());
+    const limits = { loadEveryMs: 10_000 };
+    const meant = (name: string) => (/^.rder.cl/.test(name) ? 'order.close' : undefined);
+    names = new UnservedNames({ unserved }, ['own'], meant, limits, new DelayEvents());
   });
   afterEach(() => {
     jest.useRealTimers();
   });
-  it('asks for all new names together, when who serves them has had the time of three loads', () => {
+  it('asks for all new names together, when who serves them has had the time of three loads', async () => {
     for (const name of ['a', 'own', 'b', 'a']) names.written(name);
-    jest.advanceTimersByTime(29_999);
+    await jest.advanceTimersByTimeAsync(29_999);
     expect(asked).toEqual([]);
-    jest.advanceTimersByTime(1);
+    await jest.advanceTimersByTimeAsync(1);
     expect(asked).toEqual([['a', 'b']]);
+  });
+  it('asks at once for a name that looks like a known one', async () => {
+    for (const name of ['order.ship', 'order.clsoe', 'Order.close', 'own']) names.written(name);
+    await jest.advanceTimersByTimeAsync(0);
+    expect(asked).toEqual([['order.clsoe'], ['Order.close']]);
   });
   it.each([[['a']], [[]]])('asks nobody once it is stopped, after %j', async (before) => {
     for (const name of before) names.written(name);
     await names.stop();
     names.written('b');
-    jest.runAllTimers();
+    await jest.runAllTimersAsync();
     expect(asked).toEqual([]);
   });
-  it('asks for a thousand names in its life', () => {
+  it('asks for a thousand names in its life', async () => {
     for (let n = 0; n < 1_001; n += 1) names.written(`name ${n}`);
-    jest.runAllTimers();
+    await jest.runAllTimersAsync();
     names.written('one more');
-    jest.runAllTimers();
+    await jest.runAllTimersAsync();
     expect(asked.map(({ length }) => length)).toEqual([1_000]);
   });
 });

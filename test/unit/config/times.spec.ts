@@ -86,5 +86,8 @@ describe('a due time', () => {
     expect(() => parseRescheduleTo({ extendBy: '3d', after: '1s' })).toThrow('not both');
     expect(() => parseRescheduleTo({})).toThrow('exactly one of after, at, extendBy');
     expect(() => parseRescheduleTo({ extendsBy: '3d' })).toThrow('did you mean extendBy');
+    expect(() => parseRescheduleTo({ after: '3d', by: 'anna' })).toThrow(
+      'to.by: goes in the argument behind the time: { by }',
+    );
   });
 });

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { Injectable } from '@nestjs/common';
+import { Injectable, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
   DelayAdmin,
   DelayEvents,
+  DelayHealth,
   DelayInvalidError,
+  DelayQueueModule,
   DelayService,
   DelayWorker,
   WheelService,
@@ -47,6 +49,10 @@ it('gives all that the module exports, beside what a mocker makes', async () => 
   const timer = orders.wheel.after('1h', () => {});
   expect(orders.wheel.cancel(timer)).toBe(true);
   expect(orders.events.isHeard('dead')).toBe(false);
+  expect(await module.get(DelayHealth).check()).toEqual({ status: 'up', reasons: [] });
+  for (const token of Reflect.getMetadata('exports', DelayQueueModule) as Type[]) {
+    expect(module.get(token)).toBeInstanceOf(token);
+  }
 });
 
 it('remembers the calls in their order, with a manager that is a mock', async () => {
