@@ -10,8 +10,26 @@ const figures = ['integration/opentelemetry/metrics'];
 const metrics = ['unit/opentelemetry/metrics'];
 const observer = ['unit/opentelemetry/observer'];
 
+const contexts = ['integration/engine/contexts'];
+
 /** Ways to break a trace, to count wrongly, and to let an SDK cost a delay. */
 export const TELEMETRY: Readonly<Record<string, Mutant>> = {
+  'works-where-it-was-woken': {
+    about: 'claims, and calls handlers, in the async context of whoever started or woke the engine',
+    patches: [
+      patch(
+        'tasks/own-scope.ts',
+        'own.runInAsyncScope<unknown, Result>(apart as never, undefined, work)',
+        'apart(work)',
+      ),
+    ],
+    tests: contexts,
+  },
+  'keeps-what-a-listener-enters': {
+    about: 'goes on in the async context that a listener of an event has entered',
+    patches: [patch('tasks/recurring-task.ts', 'inOwnScope(this.work);', 'this.work();')],
+    tests: contexts,
+  },
   'hides-its-span-from-the-handler': {
     about: 'runs the handler outside of its span',
     patches: [patch(OBSERVER, 'return context.with(within, run);', 'void within; return run();')],

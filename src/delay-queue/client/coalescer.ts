@@ -1,4 +1,3 @@
-import { AsyncResource } from 'node:async_hooks';
 import {
   DelayOutcomeUnknownError,
   DelayShutdownError,
@@ -16,6 +15,7 @@ import {
   type Placed,
 } from '../store/rows/delay-rows.js';
 import { refusalOf } from '../store/write-answers.js';
+import { inOwnScope } from '../tasks/own-scope.js';
 import { within } from '../tasks/signal.js';
 
 /** A call that has no answer yet. The first answer or error counts, later ones are ignored. */
@@ -115,8 +115,8 @@ export class Coalescer<Call, Answer> {
   #gathered: PendingCall<Call, Answer>[] = [];
   #statements = 0;
   #isSending = false;
-  /** Bound: a shared statement must not run in the async context of its first caller. */
-  readonly #send = AsyncResource.bind(() => this.#sendGathered());
+  /** A shared statement must not run in the async context of its first caller. */
+  readonly #send = (): void => inOwnScope(() => this.#sendGathered());
 
   constructor(private readonly parts: CoalescerParts<Call, Answer>) {}
 

@@ -1,5 +1,6 @@
 import type { Client, ClientBase } from 'pg';
 import type { DataSource } from 'typeorm';
+import { inOwnScope } from '../tasks/own-scope.js';
 import {
   driverOf,
   poolOptionsOf,
@@ -80,12 +81,12 @@ export class EngineConnections implements Runner {
 
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
     this.#watchPool();
-    return this.#engines.query<Row>(sql, parameters);
+    return inOwnScope(() => this.#engines.query<Row>(sql, parameters));
   }
 
   inTransaction<Result>(work: (runner: Runner) => Promise<Result>): Promise<Result> {
     this.#watchPool();
-    return this.#engines.inTransaction(work);
+    return inOwnScope(() => this.#engines.inTransaction(work));
   }
 
   /** Runs the engine's statements on a connection that the application lends to a handler. */

@@ -1,6 +1,7 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { DelayEvents } from '../api/events.js';
 import { CHECKED, invariant } from './invariant.js';
+import { inOwnScope } from './own-scope.js';
 import { Condition } from './signal.js';
 
 /** Background tasks that are retried after a failure, as events and the log name them. */
@@ -221,10 +222,13 @@ export class RecurringTask {
     clearTimeout(this.#timer);
     this.#wakeOff?.();
     this.#again = false;
-    this.#running = this.#once().then((nextInMs) => {
-      this.#running = undefined;
-      this.#sleep(this.#again ? 0 : nextInMs);
-    });
+    this.#running = inOwnScope(() => this.#round());
+  }
+
+  async #round(): Promise<void> {
+    const nextInMs = await this.#once();
+    this.#running = undefined;
+    this.#sleep(this.#again ? 0 : nextInMs);
   }
 
   async #once(): Promise<number> {
@@ -257,7 +261,7 @@ export class Trigger {
     if (this.#stopped || this.#pause) return;
     this.#turn ??= setImmediate(() => {
       this.#turn = undefined;
-      this.work();
+      inOwnScope(this.work);
     });
   }
 

@@ -1,9 +1,9 @@
-import { AsyncResource } from 'node:async_hooks';
 import { performance } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { quietly } from '../api/adopted.js';
 import { describeError, LogLines } from '../api/error-text.js';
+import { inOwnScope } from '../tasks/own-scope.js';
 
 /** What the thread receives; the arrays are in shared memory. */
 interface Setting {
@@ -30,8 +30,6 @@ export class WheelAlarm implements OnApplicationShutdown {
   readonly #logger = new LogLines('WheelAlarm');
   readonly #timesSet = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   readonly #deadlineMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
-  /** Otherwise the thread would keep the AsyncLocalStorage of the code that set the alarm first. */
-  readonly #startInOwnScope = AsyncResource.bind(() => this.#start());
   #onRing: () => void = () => {};
   #thread: Worker | undefined;
   #isOff = false;
@@ -50,7 +48,7 @@ export class WheelAlarm implements OnApplicationShutdown {
    */
   ringAt(deadlineMs: number): void {
     if (this.#isOff) return;
-    this.#thread ??= this.#startInOwnScope();
+    this.#thread ??= inOwnScope(() => this.#start());
     this.#deadlineMs[0] = deadlineMs;
     Atomics.add(this.#timesSet, 0, 1);
     Atomics.notify(this.#timesSet, 0);

@@ -1,5 +1,5 @@
-import { AsyncResource } from 'node:async_hooks';
 import { performance } from 'node:perf_hooks';
+import { inOwnScope } from '../tasks/own-scope.js';
 import { NO_INDEX, NO_TIMER, TimingWheel } from './timing-wheel.js';
 import type { WheelAlarm } from './wheel-alarm.js';
 
@@ -120,7 +120,7 @@ const ALARM_MS_MIN = 2;
 
 /** When the wheels are polled next: one `setTimeout`, or one `setImmediate`, or neither. */
 export class WheelSleep {
-  /** Bound: turns must not run in the AsyncLocalStorage of the code that set the timer. */
+  /** Turns must not run in the AsyncLocalStorage of the code that set the timer. */
   readonly #onWake: () => void;
   #timeout: NodeJS.Timeout | undefined;
   #immediate: NodeJS.Immediate | undefined;
@@ -132,7 +132,7 @@ export class WheelSleep {
     onWake: () => void,
     private readonly alarm?: WheelAlarm,
   ) {
-    this.#onWake = AsyncResource.bind(onWake);
+    this.#onWake = () => inOwnScope(onWake);
     this.alarm?.onRing(() => this.#ring());
   }
 

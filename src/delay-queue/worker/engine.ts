@@ -16,6 +16,7 @@ import { NodeStore } from '../store/node.store.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { type Findings, preflight } from '../store/tables/preflight.js';
 import { TestClockStore } from '../store/test-clock.store.js';
+import { OwnScope } from '../tasks/own-scope.js';
 import { within } from '../tasks/signal.js';
 import { WheelService } from '../timer-wheel/wheel.service.js';
 import { AfterCommit } from '../transactions/commit-hooks.js';
@@ -70,6 +71,7 @@ export class Engine implements ProducersEngine {
    * Starts everything except the worker.
    * @throws DelayConfigError when the database or the pool cannot do what the options ask for
    */
+  @OwnScope
   start(): Promise<void> {
     return (this.#starting = this.#start());
   }
@@ -111,6 +113,7 @@ export class Engine implements ProducersEngine {
   }
 
   /** All providers have bootstrapped, so the worker may claim: runs it if it is wanted. */
+  @OwnScope
   async bootstrapped(): Promise<void> {
     this.#isBootstrapped = true;
     if (!this.#isWanted || this.#closing !== undefined) return;
@@ -127,6 +130,7 @@ export class Engine implements ProducersEngine {
    * @throws DelayConfigError this node has no worker
    * @throws DelayShutdownError the application is closing
    */
+  @OwnScope
   async run(): Promise<void> {
     const { worker, schema } = this.options;
     if (worker !== true) throw new DelayConfigError(notToRun(worker));
@@ -138,6 +142,7 @@ export class Engine implements ProducersEngine {
     });
   }
 
+  @OwnScope
   async endRun(): Promise<void> {
     this.#isWanted = isManual(this.options);
     if (!isManual(this.options)) await this.#switch?.stop();
@@ -181,6 +186,7 @@ export class Engine implements ProducersEngine {
    * A write was committed: arms the delay here, or hints its owner.
    * @param certain false when a savepoint may have taken the write back
    */
+  @OwnScope
   announce(wake: Wake, written: WrittenAt, certain: boolean): void {
     this.#unserved?.written(wake.name);
     this.#switch?.announcer.announce(wake, written, certain ? 'confirmed' : 'hinted');
@@ -196,17 +202,20 @@ export class Engine implements ProducersEngine {
   }
 
   /** Names or groups were paused or resumed: applies it here at once, and hints the other nodes. */
+  @OwnScope
   pausesChanged(): void {
     this.#switch?.worker?.nodesChanged();
     void this.#notifier?.nodesChanged();
   }
 
   /** A rerun was requested for a key that runs now. */
+  @OwnScope
   rerunAsked(): void {
     this.#switch?.worker?.reruns.asked();
   }
 
   /** Asks the attempts that hold these delays to end. */
+  @OwnScope
   async abort(ids: readonly number[]): Promise<void> {
     await this.#switch?.aborts.send(ids);
   }
@@ -215,11 +224,13 @@ export class Engine implements ProducersEngine {
    * Ends the worker, handlers in flight first. Callers can still write.
    * @returns how many attempts were given back unfinished
    */
+  @OwnScope
   close(): Promise<number> {
     return (this.#closing ??= this.#close());
   }
 
   /** Harmless when nothing was started. */
+  @OwnScope
   stop(): Promise<void> {
     return (this.#stopped ??= this.#stop());
   }

@@ -1,10 +1,10 @@
-import { AsyncResource } from 'node:async_hooks';
 import type { EntityManager } from 'typeorm';
 import { adopted } from '../api/adopted.js';
 import type { AroundFunction, Delay, DelayCall, DelayName } from '../api/delay.js';
 import { DelayAroundError, DelayLeaseLostError } from '../api/errors.js';
 import type { DelayEvents } from '../api/events.js';
 import type { PayloadReader } from '../config/payloads.js';
+import { apart } from '../tasks/own-scope.js';
 import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/wheel.service.js';
 import { BeginCoolDown } from '../transactions/attempt-session.js';
 import { runAs } from '../transactions/handler-context.js';
@@ -223,8 +223,8 @@ function handled(
     const isBare = handler.around.length === 0;
     const run = (): unknown =>
       runAs(call, isBare ? handle : () => runMiddleware(call, work, handle));
-    // A transaction begins in the context of its start, and the next call begins there, too.
-    const result = handler.transactional ? run() : inOwnContext(run);
+    // The next plain call begins in the same turn, a transaction in a context of its own.
+    const result = handler.transactional ? run() : apart(run);
     if (!(result instanceof Promise)) return COMPLETED;
     return result.then(
       () => COMPLETED,
@@ -234,13 +234,6 @@ function handled(
     return outcomeOf(error, call.stopping);
   }
 }
-
-/**
- * What a handler or its middleware does to the async context (`enterWith`) ends with the call: the
- * next one begins in the same turn.
- */
-const inOwnContext = <Result>(handle: () => Result): Result =>
-  new AsyncResource('DelayCall', { requireManualDestroy: true }).runInAsyncScope(handle);
 
 /** An aborted handler that heeds its signal ends within this time, and is not reported. */
 const QUIET_MS = 1_000;

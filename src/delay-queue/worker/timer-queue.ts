@@ -1,8 +1,8 @@
-import { AsyncResource } from 'node:async_hooks';
 import type { Nodes } from '../cluster/nodes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
+import { inOwnScope } from '../tasks/own-scope.js';
 import { Condition } from '../tasks/signal.js';
 import type { WheelChannel } from '../timer-wheel/wheel.channel.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
@@ -66,8 +66,7 @@ export class ReadAhead {
   /** Overdue on arrival: these skip the wheel and are handed over together in the next turn. */
   #overdue: Entry[] = [];
   #turn: NodeJS.Immediate | undefined;
-  /** Bound here, so that the turn does not run in the AsyncLocalStorage of the first caller. */
-  readonly #onTurn = AsyncResource.bind(() => this.#handOverOverdue());
+  readonly #onTurn = (): void => inOwnScope(() => this.#handOverOverdue());
   #hinted = 0;
   readonly emptied = new Condition();
 
