@@ -220,6 +220,22 @@ it('no statement finds anything planted, whatever stands before pg_catalog and b
   expect(found).toEqual([]);
 });
 
+it('no balancer takes a statement for one that a standby may answer', async () => {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT DISTINCT proname AS name FROM pg_proc
+     WHERE provolatile = 'v' AND pronamespace IN ('pg_catalog'::regnamespace, 'delay_queue'::regnamespace)`,
+  );
+  const isVolatile = new Set(rows.map(({ name }) => name));
+  const goes = (text: string): boolean =>
+    /\b(?:INSERT|UPDATE|DELETE)\b/.test(text) ||
+    [...text.matchAll(/(\w+)\(/g)].some(([, name]) => isVolatile.has(name!));
+  const all = [
+    ...(await everyStatement()),
+    ...[...sent].filter(isOurs).map((text) => ({ of: 'sent', text })),
+  ];
+  expect(all.filter(({ text }) => !goes(text))).toEqual([]);
+});
+
 describe('where what is planted comes before pg_catalog', () => {
   it('the migration goes by its own path, and puts back the one that was there', async () => {
     const source = await open();

@@ -3,6 +3,7 @@ import type { CancelResult, ChangeOptions, InTransaction } from '../api/delay.js
 import { DelayInvalidError, DelayUnavailableError, DelayUnstableError } from '../api/errors.js';
 import { checkKnownOptions, shown } from '../config/known-options.js';
 import { parseDurationBetween } from '../config/durations.js';
+import { ON_PRIMARY } from '../database/tables.js';
 import { type Growth, pauseMs } from '../tasks/recurring-task.js';
 import { within } from '../tasks/signal.js';
 import { isInTransaction, type Transactions } from '../transactions/callers-transaction.js';
@@ -169,7 +170,7 @@ export class Cancels {
     const { manager, runner } = this.transactions.of(options, 'write');
     if (manager === undefined || !(await isInTransaction(manager))) return;
     const [row] = await runner.query<{ level: string }>(
-      `SELECT pg_catalog.current_setting('transaction_isolation') AS level`,
+      `${ON_PRIMARY} SELECT pg_catalog.current_setting('transaction_isolation') AS level`,
       [],
     );
     if (row?.level === 'read committed') return;

@@ -4,6 +4,7 @@ import type { Client, Notification } from 'pg';
 import type { DelayEvents } from '../api/events.js';
 import type { EngineConnections } from '../database/engine-connections.js';
 import type { Runner } from '../database/runner.js';
+import { ON_PRIMARY } from '../database/tables.js';
 import { farewellSql, presenceSql } from '../store/sql/fragments/clock.js';
 import { type Idle, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
 import { LATE, Signal, within } from '../tasks/signal.js';
@@ -153,7 +154,7 @@ const ANSWER_WITHIN_MS = 5_000;
 const LEARN_AGAIN_MS = 1_000;
 
 /** Shows in `pg_stat_activity` as the last query of the listening session. */
-const STILL_LISTENS_SQL = 'SELECT true AS listens';
+const STILL_LISTENS_SQL = `${ON_PRIMARY} SELECT true AS listens`;
 
 const LISTENS_ELSEWHERE =
   'the listening connection leads to another server than the others, where its lock is not held';

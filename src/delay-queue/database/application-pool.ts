@@ -57,10 +57,12 @@ const holds = new WeakMap<Pool, PoolHold>();
 
 const ignore = (): void => {};
 
+type Told = Parameters<typeof isUnfitSession>[0];
+
 /** An event of `pg` for each error of the server; `pg-native` does not have it. */
 interface Errors {
-  on(message: 'errorMessage', listener: (told: { code?: string }) => void): void;
-  off(message: 'errorMessage', listener: (told: { code?: string }) => void): void;
+  on(message: 'errorMessage', listener: (told: Told) => void): void;
+  off(message: 'errorMessage', listener: (told: Told) => void): void;
 }
 
 class PoolHold {
@@ -117,8 +119,8 @@ class PoolHold {
   readonly #acquired = (client: ClientBase): void => {
     if (this.#clients.has(client)) return;
     const { connection: errors } = client as { connection?: Errors };
-    const heard = ({ code }: { code?: string }): void => {
-      if (isUnfitSession(code)) this.#unfit.add(client);
+    const heard = (told: Told): void => {
+      if (isUnfitSession(told)) this.#unfit.add(client);
     };
     client.on('error', ignore);
     errors?.on('errorMessage', heard);

@@ -28,13 +28,13 @@ const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTU
 /** Whether the same statement would be refused again: change it, or omit what is refused. */
 export function isLasting(error: unknown): boolean {
   const state = sqlStateOf(error);
-  return state !== undefined && LASTING.test(state);
+  return state !== undefined && LASTING.test(state) && !hasEndedSession(error);
 }
 
 /** Whether a smaller statement may succeed. */
 export function isTooMuch(error: unknown): boolean {
   const state = sqlStateOf(error);
-  if (state !== undefined) return TOO_MUCH.test(state);
+  if (state !== undefined) return TOO_MUCH.test(state) || hasEndedSession(error);
   if (error instanceof DelayError) return false;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code !== 'string' || !NOT_CONNECTED.has(code);
@@ -88,9 +88,25 @@ export const isInFailedTransaction = (error: unknown): boolean =>
  */
 const SESSION_UNFIT = /^(?:08...|25006|57P0[1-3])$/;
 
-/** Whether another session may succeed, by the SQLSTATE of this one. */
-export const isUnfitSession = (state: unknown): boolean =>
-  typeof state === 'string' && SESSION_UNFIT.test(state);
+/** FATAL and PANIC, which a server writes in its own language (`lc_messages`), and a proxy in English. */
+const ENDS_SESSION =
+  /^(?:FATAL|PANI|PÁNIC|PÂNIC|KATASTROF|ÖLÜMC|KRİT|ВАЖНО|ПАНИКА|ФАТАЛЬНО|ПАНІКА|치명|손상|致命|比致命|嚴重)/;
+
+/** Refused before the session began: nothing was sent. */
+const NOT_LET_IN = /^(?:28...|3D000|53300)$/;
+
+/**
+ * Whether the error has ended an open session, whatever its SQLSTATE: pgpool says FATAL XX000 of a
+ * COMMIT that has happened.
+ */
+const hasEndedSession = (error: unknown): boolean => {
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
+  return ENDS_SESSION.test(String(severity)) && !NOT_LET_IN.test(String(code));
+};
+
+/** Whether another session may succeed, by what the server said on this one. */
+export const isUnfitSession = (told: { code?: string; severity?: string }): boolean =>
+  SESSION_UNFIT.test(String(told.code)) || hasEndedSession(told);
 
 /** `default_transaction_read_only`, a replica, or a transaction that began as read-only. */
 const READ_ONLY_SQL_TRANSACTION = '25006';
@@ -115,7 +131,7 @@ const QUERY_CANCELED = '57014';
 /** Whether Postgres itself refused, and so nothing was written; unlike when a connection ended. */
 export function isRefusal(error: unknown): boolean {
   const state = sqlStateOf(error);
-  return state !== undefined && !OUTCOME_UNKNOWN.test(state);
+  return state !== undefined && !OUTCOME_UNKNOWN.test(state) && !hasEndedSession(error);
 }
 
 /** Whether the statement met a lock that it does not wait for, or a faster statement. */

@@ -93,6 +93,12 @@ export const namesOf = (schema: string): ReadonlySet<string> =>
     'testing_cancel_one',
   ]);
 
+/**
+ * Begins a statement that calls no other volatile function: without one, a balancer such as pgpool
+ * sends it to a standby, which may be behind. Nothing reads it, so Postgres does not run it.
+ */
+export const ON_PRIMARY = 'WITH here AS (SELECT pg_catalog.clock_timestamp())';
+
 /** A function of the schema; those that read a test's clock have different names. */
 export const functionOf = ({ schema, isTested }: Tables, name: string): string =>
   `${schema}.${isTested ? 'testing_' : ''}${name}`;

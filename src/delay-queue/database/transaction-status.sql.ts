@@ -1,5 +1,6 @@
 import { INVALID_PARAMETER_VALUE, sqlStateOf } from './driver-errors.js';
 import { given, type Runner } from './runner.js';
+import { ON_PRIMARY } from './tables.js';
 
 /**
  * How a transaction ended. Parameter: its number. Answers one row: `committed`, `aborted`, `in
@@ -13,6 +14,7 @@ export const transactionStatusSql = (): string =>
  * pids[]. Such a session stays until the replica is back, whatever becomes of its connection.
  */
 export const hangingSql = (): string => `
+${ON_PRIMARY}
 SELECT a.pid::text AS pid FROM pg_catalog.pg_stat_activity a
 WHERE a.pid = ANY ($1::int4[]) AND a.wait_event = 'SyncRep'::text`;
 

@@ -19,6 +19,7 @@ const COMMIT = Buffer.from('Q\0\0\0\x0bCOMMIT\0');
 export class Link {
   readonly #server: Socket;
   #cutsAnswer = false;
+  #lastAnswer: Buffer | undefined;
   /** Resolves when both sides are closed. */
   readonly closed: Promise<unknown>;
 
@@ -35,6 +36,11 @@ export class Link {
     this.closed = Promise.all(closings);
     this.#join(client, server, (chunk) => this.#ask(chunk));
     this.#join(server, client, (chunk) => this.#answer(chunk));
+  }
+
+  /** The client gets that instead of the next answer of the server, and then the end. */
+  endWith(answer: Buffer): void {
+    this.#lastAnswer = answer;
   }
 
   /** Both sides find their connection reset, at once and whatever the weather. */
@@ -80,7 +86,11 @@ export class Link {
   /** After a COMMIT the server has said that it is done, and the client does not hear it. */
   #answer(chunk: Buffer): void {
     if (this.#cutsAnswer) this.cut();
-    else this.client.write(chunk);
+    else if (this.#lastAnswer === undefined) this.client.write(chunk);
+    else {
+      this.client.end(this.#lastAnswer);
+      this.#server.destroy();
+    }
   }
 }
 

@@ -19,6 +19,8 @@ export class PostgresProxy {
   readonly #links = new Map<Link, Weather>();
   /** Texts that silence the connection over which they are sent, and who waits for that. */
   readonly #lastWords = new Map<string, () => void>();
+  /** Texts whose answer is another, and who waits for that. */
+  readonly #fatal = new Map<string, { answer: Buffer; sent: () => void }>();
   readonly #weather: Weather = { delayMs: 0, stillness: undefined };
   #cutAt: CutAt | undefined;
   #endStillness = (): void => {};
@@ -32,7 +34,10 @@ export class PostgresProxy {
     listener.on('connection', (client) => {
       // Its own, where it differs from that of all.
       const weather = Object.create(this.#weather) as Weather;
-      client.on('data', (chunk: Buffer) => this.#hear(chunk, weather));
+      client.on('data', (chunk: Buffer) => {
+        this.#hear(chunk, weather);
+        this.#answer(chunk, link);
+      });
       const link = new Link(client, to, weather, () => this.#takeCut());
       this.#links.set(link, weather);
       void link.closed.then(() => this.#links.delete(link));
@@ -73,6 +78,20 @@ export class PostgresProxy {
     return new Promise((resolve) => this.#lastWords.set(text, resolve));
   }
 
+  /**
+   * The server does what that text asks for, and the client hears, as from a balancer, that its
+   * session has ended by this error. Resolves when the text is sent.
+   */
+  endAt(text: string, severity: string, code: string): Promise<void> {
+    const fields = [`S${severity}`, `V${severity}`, `C${code}`, 'Mthe server behind is gone', ''];
+    const body = Buffer.from(`${fields.join('\0')}\0`);
+    const head = Buffer.alloc(5, 'E');
+    head.writeInt32BE(body.length + 4, 1);
+    return new Promise((sent) =>
+      this.#fatal.set(text, { answer: Buffer.concat([head, body]), sent }),
+    );
+  }
+
   /** Resets those connections that fell silent for good. */
   cutSilent(): void {
     for (const [link, { stillness }] of this.#links) if (stillness === FOR_EVER) link.cut();
@@ -108,6 +127,15 @@ export class PostgresProxy {
       this.#lastWords.delete(text);
       weather.stillness = FOR_EVER;
       said();
+    }
+  }
+
+  #answer(chunk: Buffer, link: Link): void {
+    for (const [text, { answer, sent }] of this.#fatal) {
+      if (!chunk.includes(text)) continue;
+      this.#fatal.delete(text);
+      link.endWith(answer);
+      sent();
     }
   }
 

@@ -7,6 +7,7 @@ import {
   type Tables,
   wakeOf,
   wholeMs,
+  ON_PRIMARY,
 } from '../../database/tables.js';
 import { asJson, asNumber, asText, logged, type RowOf, selected } from '../rows/columns.js';
 import { msOrNull } from '../rows/delay-rows.js';
@@ -163,7 +164,7 @@ SELECT '["' || pg_catalog.pg_backend_pid()::text || '","' || ${presentEpochUs('p
 
 /** The number of the open transaction, if it has one; after a fence it has. No parameters. */
 export const transactionNowSql = (): string =>
-  'SELECT pg_catalog.pg_current_xact_id_if_assigned()::text AS transaction';
+  `${ON_PRIMARY} SELECT pg_catalog.pg_current_xact_id_if_assigned()::text AS transaction`;
 
 /**
  * Ends the session of a transactional attempt if it is still in that transaction: a pooler lends a

@@ -1,4 +1,4 @@
-import { epochMs, type Tables, wakeOf } from '../../database/tables.js';
+import { epochMs, ON_PRIMARY, type Tables, wakeOf } from '../../database/tables.js';
 import { wrongWith } from '../tables/migrations.js';
 import { clock } from './fragments/clock.js';
 
@@ -29,6 +29,7 @@ SELECT pg_catalog.current_setting('server_version') AS version,
 
 /** Settings of this session and where each comes from. Parameter: their names. */
 export const settingsSql = (): string => `
+${ON_PRIMARY}
 SELECT s.name, s.setting, s.unit, s.source
 FROM pg_catalog.pg_settings s
 WHERE s.name = ANY ($1::text[])
@@ -57,6 +58,7 @@ WHERE pg_catalog.to_regprocedure(f.name) IS NOT NULL`;
  * be NULL, an index or a constraint is valid, a table keeps its rows after a crash.
  */
 export const catalogueSql = (): string => `
+${ON_PRIMARY}
 SELECT 'column' AS kind, c.relname::text AS of, a.attname::text AS name,
        pg_catalog.format_type(a.atttypid, a.atttypmod) AS is,
        a.attnotnull::text AS flag, (a.atthasdef OR a.attidentity <> '')::text AS filled

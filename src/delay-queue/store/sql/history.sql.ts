@@ -1,5 +1,5 @@
 import type { EndState, HistoryKept, MoveCall } from '../../api/delay.js';
-import { presentEpochUs, type Tables, wholeEpochMs } from '../../database/tables.js';
+import { presentEpochUs, ON_PRIMARY, type Tables, wholeEpochMs } from '../../database/tables.js';
 import {
   asInstant,
   asNumber,
@@ -222,6 +222,7 @@ export type EndedPosition = RowOf<typeof POSITION>;
 
 /** How the delays of (name, key) ended, newest first. Parameters: name, key, limit. */
 export const historySql = ({ history }: Tables): string => `
+${ON_PRIMARY}
 SELECT ${selected(ENDED)}
 FROM ${history} d
 WHERE d.name = $1::text AND d.key = $2::text
@@ -233,6 +234,7 @@ LIMIT $3::int`;
  * row to start behind; limit; then the filter's.
  */
 export const endedSql = ({ history }: Tables, filter: string): string => `
+${ON_PRIMARY}
 SELECT ${selected({ ...ENDED, ...POSITION })}
 FROM ${history} d
 WHERE (d.ended_at, d.id, d.epoch) < ($1::timestamptz, $2::bigint, $3::bigint) AND ${filter}
@@ -241,6 +243,7 @@ LIMIT $4::int`;
 
 /** How many ended. Parameters: the filter's. */
 export const countEndedSql = ({ history }: Tables, filter: string): string => `
+${ON_PRIMARY}
 SELECT pg_catalog.count(*)::text AS count
 FROM ${history} d
 WHERE ${filter}`;

@@ -1,4 +1,4 @@
-import { epochMs, plusMs, presentEpochUs, type Tables } from '../../database/tables.js';
+import { epochMs, plusMs, presentEpochUs, ON_PRIMARY, type Tables } from '../../database/tables.js';
 import { asInstant, asMs, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
 import { keyOrNull } from '../rows/delay-rows.js';
 import { clock, nodesNow } from './fragments/clock.js';
@@ -153,6 +153,7 @@ export const CHANGE = {
 
 /** In the order of its pages. Parameters: operation, the number to start behind, limit. */
 export const operationChangesSql = ({ operationChange }: Tables): string => `
+${ON_PRIMARY}
 SELECT ${selected(CHANGE)}
 FROM ${operationChange} c
 WHERE c.operation_id = $1::bigint AND c.ord > $2::int

@@ -1,4 +1,4 @@
-import { dateMs, epochMs, type Tables, wakeOf } from '../../database/tables.js';
+import { dateMs, epochMs, ON_PRIMARY, type Tables, wakeOf } from '../../database/tables.js';
 import {
   asFlag,
   asInstant,
@@ -140,7 +140,7 @@ export type DeadRow = RowOf<typeof DEAD>;
  * many groups; then the scope's.
  */
 export const deadSql = (tables: Tables, scope: string): string => `
-WITH dead AS MATERIALIZED (
+${ON_PRIMARY}, dead AS MATERIALIZED (
   SELECT d.id, d.name, d.group_id, d.due_at, d.last_error FROM ${tables.delay} d
   WHERE d.wake_at >= 'infinity'
   ORDER BY d.wake_at DESC, d.id DESC LIMIT $1::int
@@ -263,6 +263,7 @@ export const ESTIMATE = {
  * table.
  */
 export const estimatesSql = (): string => `
+${ON_PRIMARY}
 SELECT ${selected(ESTIMATE)}
 FROM (SELECT v.name, v.share::numeric * c.reltuples::numeric AS count
       FROM pg_catalog.pg_class c
@@ -279,7 +280,7 @@ export const NAME_COUNT = {
 
 /** Live delays of a scope that an index leads to, by name. Parameters: how many are read; then the scope's. */
 export const namesInScopeSql = (tables: Tables, scope: string): string => `
-WITH found AS MATERIALIZED (SELECT d.name FROM ${tables.delay} d WHERE ${scope} LIMIT $1::int)
+${ON_PRIMARY}, found AS MATERIALIZED (SELECT d.name FROM ${tables.delay} d WHERE ${scope} LIMIT $1::int)
 SELECT ${selected(NAME_COUNT)}
 FROM (SELECT pg_catalog.count(*) AS read FROM found) r
      LEFT JOIN (SELECT f.name, pg_catalog.count(*) AS count
@@ -288,6 +289,7 @@ ORDER BY n.name`;
 
 /** Names of nodes, pauses, limits, and delays with a key. Parameter: how many. */
 export const namesSql = ({ node, pause, quota, delay }: Tables): string => `
+${ON_PRIMARY}
 SELECT k.name FROM (
   SELECT pg_catalog.unnest(n.names) AS name FROM ${node} n
   UNION SELECT name FROM ${pause}

@@ -1,4 +1,4 @@
-import type { Tables } from '../../database/tables.js';
+import { ON_PRIMARY, type Tables } from '../../database/tables.js';
 import { asInstant, selected } from '../rows/columns.js';
 import { clock } from './fragments/clock.js';
 import { ENDED } from './history.sql.js';
@@ -158,6 +158,7 @@ SELECT ${selected(NOW)} FROM clock`;
 
 /** A row if any node, pause, limit, or delay with a key has that name. Parameter: name. */
 export const isNameSql = ({ node, pause, quota, delay, history }: Tables): string => `
+${ON_PRIMARY}
 SELECT 'true' AS found
 WHERE EXISTS (SELECT FROM ${node} WHERE $1::text = ANY (names))
    OR EXISTS (SELECT FROM ${pause} WHERE name = $1::text)

@@ -4,7 +4,7 @@ import type { Duration } from '../../api/delay.js';
 import { atStart } from '../../config/known-options.js';
 import { parseDurationBetween } from '../../config/durations.js';
 import { checkSchema } from '../../config/resolve-options.js';
-import { allOf, type Tables, tablesOf } from '../../database/tables.js';
+import { allOf, ON_PRIMARY, type Tables, tablesOf } from '../../database/tables.js';
 import { createFunctions, dropTestClock, functionsOf } from './functions.js';
 import { LOCK_WITHIN_MS, refuseStrangers, takeAdvisoryLock } from './preflight.js';
 
@@ -152,7 +152,7 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
           `the migration of the schema ${schema}`,
         );
         const [found] = (await runner.query(
-          `SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)::text AS there`,
+          `${ON_PRIMARY} SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)::text AS there`,
           [schema],
         )) as { there: string }[];
         // IF NOT EXISTS needs the right to create a schema even where it exists.
@@ -202,7 +202,7 @@ export function migrationStatements(schema: string): string[] {
 async function onOwnPath(runner: QueryRunner, work: () => Promise<void>): Promise<void> {
   await inTransaction(runner, async () => {
     const [found] = (await runner.query(
-      `SELECT pg_catalog.current_setting('search_path') AS path`,
+      `${ON_PRIMARY} SELECT pg_catalog.current_setting('search_path') AS path`,
     )) as { path: string }[];
     await setPath(runner, 'pg_catalog, pg_temp');
     await work();

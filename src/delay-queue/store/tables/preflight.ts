@@ -7,7 +7,7 @@ import {
   toMigrate,
 } from '../../database/driver-errors.js';
 import type { Runner } from '../../database/runner.js';
-import { allOf, tablesOf } from '../../database/tables.js';
+import { allOf, ON_PRIMARY, tablesOf } from '../../database/tables.js';
 import { type Growth, pauseMs, rest } from '../../tasks/recurring-task.js';
 import type { AsText } from '../rows/answers.js';
 import { texts } from '../rows/delay-rows.js';
@@ -23,7 +23,7 @@ import { functionsOf } from './functions.js';
  * trusted.
  */
 const strangersSql = (): string => `
-WITH home AS MATERIALIZED (
+${ON_PRIMARY}, home AS MATERIALIZED (
   SELECT n.oid, n.nspowner AS owner FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::text
 ),
 owned AS (
@@ -106,6 +106,7 @@ const NUMBER = 'pg_catalog.hashtextextended($1::pg_catalog.text, 0::pg_catalog.i
 const TRY = `SELECT pg_catalog.pg_try_advisory_xact_lock(${NUMBER})::pg_catalog.text AS taken`;
 
 const HOLDER = `
+${ON_PRIMARY}
 SELECT l.pid::pg_catalog.text AS pid, a.usename::pg_catalog.text AS role,
        a.application_name::pg_catalog.text AS application
 FROM pg_catalog.pg_locks l LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
@@ -172,7 +173,8 @@ async function lookForEnvironments(
 /** Ignores the database's own path, which all environments in it share. */
 async function schemaOfPath(runner: Runner, schema: string): Promise<string | undefined> {
   const [found] = await runner.query<{ theirs: string }>(
-    `SELECT pg_catalog.current_schema()::text AS theirs FROM pg_catalog.pg_settings
+    `${ON_PRIMARY}
+     SELECT pg_catalog.current_schema()::text AS theirs FROM pg_catalog.pg_settings
      WHERE name = 'search_path' AND source IN ('user', 'database user', 'client', 'session')
        AND pg_catalog.current_schema() NOT IN ('public', $1::text)
        AND EXISTS (
@@ -343,7 +345,8 @@ export async function checkIds(runner: Runner, schema: string): Promise<string[]
     last: string | null;
     most: string | null;
   }>(
-    `SELECT pg_catalog.has_sequence_privilege(s.name, 'USAGE, SELECT')::text AS readable, q.last_value::text AS last,
+    `${ON_PRIMARY}
+     SELECT pg_catalog.has_sequence_privilege(s.name, 'USAGE, SELECT')::text AS readable, q.last_value::text AS last,
             GREATEST(${mostIdOf(delay)}, ${mostIdOf(permit)},
                      (SELECT pg_catalog.max(id) FROM (SELECT id FROM ${history} ORDER BY ended_at DESC LIMIT 1000) late WHERE ${NAMEABLE})
             )::text AS most
