@@ -25,7 +25,7 @@ it('the tables leave out what an alternative may not have, and what is private',
   ]);
   const methods = `/** Reads. @returns a number */ read(): number {} #hidden(): void {}`;
   expect(tableOf('methods', `export class DelayService {\n ${methods} }`)?.slice(1)).toEqual([
-    ['`read`', 'Reads.', '', 'a number'],
+    ['`read(): number`', 'Reads.', 'a number'],
   ]);
 });
 

@@ -15,6 +15,7 @@ export interface Member {
   name: string;
   doc: Doc;
   type: ts.TypeNode | undefined;
+  isOptional: boolean;
 }
 
 /**
@@ -63,7 +64,8 @@ export class Declarations {
     for (const element of this.#elements(node)) {
       if (!ts.isPropertySignature(element) || isNever(element.type)) continue;
       const name = element.name.getText();
-      const member = { name, doc: docOf(element), type: element.type };
+      const isOptional = element.questionToken !== undefined;
+      const member = { name, doc: docOf(element), type: element.type, isOptional };
       const known = members.get(name);
       if (known === undefined || known.doc.text === '') members.set(name, member);
     }

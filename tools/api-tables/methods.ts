@@ -6,15 +6,13 @@ import { docOf } from './docstring.js';
 export interface Method {
   name: string;
   does: string;
-  takes: string;
+  /** Its signatures, one for each overload. */
+  calls: string[];
   answers: string;
 }
 
-/** Parameters of which the table names the properties instead. */
+/** Parameters of which the signature names the properties. */
 const OPTIONS = new Set(['options', 'to']);
-
-/** Every method of the services takes it, and the page says so once. */
-const LEFT_OUT = 'manager';
 
 /** The public methods of a service. Of one with overloads those, for its own types say little. */
 export function methodsOf(declarations: Declarations, className: string): Method[] {
@@ -38,7 +36,7 @@ function methodOf(
   return {
     name,
     does: docs.find(({ text }) => text !== '')?.text ?? '',
-    takes: signatures.map((signature) => takenBy(declarations, signature)).join('; or '),
+    calls: signatures.map((signature) => callOf(declarations, signature)),
     answers: verdicts ?? returns ?? '',
   };
 }
@@ -49,16 +47,27 @@ const isPublic = (member: ts.ClassElement): member is ts.MethodDeclaration =>
   !docOf(member).tags.has('internal') &&
   !ts.getModifiers(member)?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword);
 
-function takenBy(declarations: Declarations, { parameters }: ts.MethodDeclaration): string {
-  return parameters
-    .flatMap(({ name, type }) => {
-      if (!OPTIONS.has(name.getText()) || type === undefined) return [name.getText()];
-      return declarations
-        .membersOf(type)
-        .filter((member) => member.name !== LEFT_OUT)
-        .map((member) => `\`${member.name}\``);
-    })
-    .join(', ');
+/** `cancel(name, key, { by?, manager? }?): Promise<CancelResult>` */
+function callOf(declarations: Declarations, { name, parameters, type }: ts.MethodDeclaration) {
+  const taken = parameters.map((parameter) => {
+    const isOptional = parameter.questionToken ?? parameter.initializer;
+    return `${takenAs(declarations, parameter)}${isOptional ? '?' : ''}`;
+  });
+  const answers = type?.getText().replaceAll(/\s+/g, ' ') ?? 'void';
+  return `${name.getText()}(${taken.join(', ')}): ${answers}`;
+}
+
+function takenAs(declarations: Declarations, { name, type }: ts.ParameterDeclaration): string {
+  const members = OPTIONS.has(name.getText()) && type ? declarations.membersOf(type) : [];
+  if (members.length === 0) return name.getText();
+  // What is required is one of several: `{ after | at, key? }`.
+  const required = members.filter(({ isOptional }) => !isOptional);
+  const optional = members.filter(({ isOptional }) => isOptional);
+  const listed = [
+    required.map((each) => each.name).join(' | '),
+    ...optional.map((each) => `${each.name}?`),
+  ];
+  return `{ ${listed.filter(Boolean).join(', ')} }`;
 }
 
 /** @returns undefined of a method that answers something else */

@@ -27,13 +27,12 @@ export const TABLES: Record<string, (declarations: Declarations) => Table> = {
 };
 
 function methodTable(declarations: Declarations, className: string): Table {
-  const methods = methodsOf(declarations, className).map(({ name, does, takes, answers }) => [
-    code(name),
+  const methods = methodsOf(declarations, className).map(({ name, does, calls, answers }) => [
+    calls.map(code).join('<br>'),
     needed(does, name),
-    takes,
     needed(answers, `what ${name} answers (@returns)`),
   ]);
-  return [['method', 'what it does', 'takes', 'answers'], ...methods];
+  return [['method', 'what it does', 'answers'], ...methods];
 }
 
 const optionTable = (declarations: Declarations, name: string): Table => [
