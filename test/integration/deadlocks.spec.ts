@@ -125,12 +125,12 @@ describe('a transaction of the same process that holds the row until the call an
     for (const key of ['a', 'b', 'c', 'd']) {
       await node.delays.cancel('test.a', key, { manager: holder.manager });
     }
-    await node.delays.scheduleMany([item('new')], { manager: holder.manager });
+    await node.delays.scheduleMany([item('new'), item('newer')], { manager: holder.manager });
     const calls = await Promise.allSettled([
       node.delays.cancel('test.a', 'a'),
       node.delays.schedule('test.a', { n: 1 }, { after: '1h', key: 'new' }),
       node.delays.scheduleMany([item('0'), item('b')]),
-      node.delays.scheduleMany([item('1'), item('new')]),
+      node.delays.scheduleMany([item('1'), item('newer')]),
       node.delays.retryDead('test.a', 'd'),
       node.delays.reschedule('test.a', 'c', { after: '1h' }, { manager }),
       store.cancel(runnerOf(manager), { name: 'test.a', key: 'a' }),

@@ -36,6 +36,28 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/engine/overrunning'],
   },
+  'takes-no-turn': {
+    about: 'lets a write that shares no statement overtake those about its key',
+    patches: [
+      patch(
+        'client/coalescer.ts',
+        "if (targets === 'all') return await call();",
+        'return await call();',
+      ),
+    ],
+    tests: ['integration/coalescing/order'],
+  },
+  'turns-when-encoded': {
+    about: 'takes a turn for a schedule only when its payload is encoded',
+    patches: [
+      patch(
+        'client/coalescer.ts',
+        'return this.inOrder([delay], async () => {\n      await ready;\n      return await this.#run(coalescer, delay, FREE);\n    });',
+        'return ready.then(() => this.#run(coalescer, delay));',
+      ),
+    ],
+    tests: ['integration/coalescing/order'],
+  },
   'overtakes-who-waits': {
     about: 'gives the one place of a name to a claim, while others wait for it',
     patches: [patch('worker/admission.ts', '(dealing.isQueued && mayWait)', 'false')],

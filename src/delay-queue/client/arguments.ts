@@ -100,9 +100,16 @@ export function targetsOf(targets: unknown): Target[] {
   });
 }
 
+/** What one call schedules. Name and key are there at once, so that its turn can be taken. */
+export interface Given<Delays> {
+  delays: Delays;
+  /** Resolves when the payloads are there, too; undefined: they are. */
+  ready: Promise<void> | undefined;
+}
+
 /**
  * @param added headers beside the caller's
- * @returns a promise only if a schema or the codec returns one
+ * @returns with `ready` only if a schema or the codec returns a promise
  * @throws DelayInvalidError naming the argument
  */
 export function newDelayOf(
@@ -111,25 +118,29 @@ export function newDelayOf(
   options: ParsedSchedule,
   payloads: Payloads,
   added?: DelayHeaders,
-): NewDelay | Promise<NewDelay> {
+): Given<NewDelay> {
   const draft = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
   if (added !== undefined) draft.headers = withHeaders(draft.headers, added);
   const stored = payloads.stored(draft.payload, draft);
-  if (!(stored instanceof Promise)) return { ...draft, payload: stored };
+  const take = (text: string): void => {
+    draft.payload = text;
+  };
   // Another argument may be refused before this is awaited; its own error is dropped then.
-  return ignoreRejection(stored.then((text) => ({ ...draft, payload: text })));
+  const ready = stored instanceof Promise ? ignoreRejection(stored.then(take)) : undefined;
+  if (!(stored instanceof Promise)) take(stored);
+  return { delays: draft, ready };
 }
 
 /**
  * @param added headers of each, beside the caller's
- * @returns a promise only if a schema or the codec returns one
+ * @returns as {@link newDelayOf}
  * @throws DelayInvalidError naming the item, also for duplicate keys
  */
 export function newDelaysOf(
   items: readonly ScheduleItem[],
   payloads: Payloads,
   added?: DelayHeaders,
-): NewDelay[] | Promise<NewDelay[]> {
+): Given<NewDelay[]> {
   const length = readable('items', () => lengthOf(items, 'items'));
   const seen = new Set<string>();
   const size = new SizeOfAll();
@@ -153,7 +164,7 @@ export function newDelaysOf(
       return delay;
     });
   });
-  return storedAll(drafts, payloads);
+  return { delays: drafts, ready: storedAll(drafts, payloads) };
 }
 
 /** One payload at a time, to bound memory: each starts when the previous promise has resolved. */
@@ -162,7 +173,7 @@ function storedAll(
   payloads: Payloads,
   from = 0,
   size = new SizeOfAll(),
-): NewDelay[] | Promise<NewDelay[]> {
+): Promise<void> | undefined {
   const take = (index: number, text: string): void => {
     size.add(text);
     (drafts[index] as NewDelay).payload = text;
@@ -172,20 +183,20 @@ function storedAll(
     const item = `items[${index}]`;
     const stored = blamedOn(item, () => payloads.stored(draft.payload, draft));
     if (stored instanceof Promise) {
-      const rest = async (): Promise<NewDelay[]> => {
+      const rest = async (): Promise<void> => {
         const text = await stored.catch((error: unknown) =>
           blamedOn(item, () => {
             throw error;
           }),
         );
         blamedOn(item, () => take(index, text));
-        return storedAll(drafts, payloads, index + 1, size);
+        await storedAll(drafts, payloads, index + 1, size);
       };
       return ignoreRejection(rest());
     }
     blamedOn(item, () => take(index, stored));
   }
-  return drafts;
+  return undefined;
 }
 
 class SizeOfAll {

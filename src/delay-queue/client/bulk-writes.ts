@@ -200,19 +200,22 @@ export class AllOrNone {
    * Uses one statement if the call has its own transaction, no key is taken, and no earlier
    * statement of that size was too large.
    * @param sorted in lock order
+   * @param ready resolves when the payloads are there
    */
-  async write(sorted: readonly NewDelay[], transaction: CallersTransaction): Promise<AllWritten> {
+  async write(
+    sorted: readonly NewDelay[],
+    transaction: CallersTransaction,
+    ready: Promise<void> | undefined,
+  ): Promise<AllWritten> {
     const { manager, runner, inOrder } = transaction;
-    if (
-      manager === undefined &&
-      sorted.length <= this.#size.now &&
-      !sorted.some((delay) => ownAttempt(manager, delay))
-    ) {
-      const placed = await inOrder(sorted, () => this.#atOnce(sorted, runner));
-      if (placed !== undefined) return { placed };
-    }
-    return await inOrder(sorted, () =>
-      inSmallerStatements(this.#size, transaction, sorted.length, (most) =>
+    const own = sorted.some((delay) => ownAttempt(manager, delay));
+    return await inOrder(sorted, async () => {
+      if (ready !== undefined) await ready;
+      if (manager === undefined && sorted.length <= this.#size.now && !own) {
+        const placed = await this.#atOnce(sorted, runner);
+        if (placed !== undefined) return { placed };
+      }
+      return await inSmallerStatements(this.#size, transaction, sorted.length, (most) =>
         this.transactions.run(transaction, async (joined, its) => {
           const timed = await withFirstInstants(this.store, its, sorted);
           const placed: Placed[] = [];
@@ -222,8 +225,8 @@ export class AllOrNone {
           }
           return { placed, manager: joined };
         }),
-      ),
-    );
+      );
+    });
   }
 
   /** Returns undefined if a key is taken or a server limit was hit. Nothing was written then. */

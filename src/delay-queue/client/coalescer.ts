@@ -8,7 +8,6 @@ import type { Runner } from '../database/runner.js';
 import type { BatchAnswer, DelayStore } from '../store/delay.store.js';
 import {
   inLockOrder,
-  keyText,
   type Move,
   type NameAndKey,
   type NewDelay,
@@ -16,7 +15,12 @@ import {
 } from '../store/rows/delay-rows.js';
 import { refusalOf } from '../store/write-answers.js';
 import { inOwnScope } from '../tasks/own-scope.js';
-import { within } from '../tasks/signal.js';
+import { LATE, within } from '../tasks/signal.js';
+import {
+  type CallersTransaction,
+  CallsInOrder,
+  type Turn,
+} from '../transactions/callers-transaction.js';
 
 /** A call that has no answer yet. The first answer or error counts, later ones are ignored. */
 export class PendingCall<Call, Answer> {
@@ -205,36 +209,6 @@ export class Coalescer<Call, Answer> {
 const open = <Pending extends { isAnswered: boolean }>(all: readonly Pending[]): Pending[] =>
   all.filter(({ isAnswered }) => !isAnswered);
 
-/**
- * Calls about one name and key queue up: each begins when the one before it has its answer. So two
- * of them never share a statement, each sees what the previous one wrote, and they take effect in
- * call order. Calls about other keys do not wait.
- */
-export class KeyQueues {
-  /** The calls that wait behind the running one, by key. A key without calls has no entry. */
-  readonly #behind = new Map<string, (() => void)[] | undefined>();
-
-  /** Returns whether the call may begin now. If so, it must `leave` when it ends. */
-  enter(key: string): boolean {
-    if (this.#behind.has(key)) return false;
-    this.#behind.set(key, undefined);
-    return true;
-  }
-
-  /** Queues a call; `begin` runs when all calls before it have left. */
-  wait(key: string, begin: () => void): void {
-    const behind = this.#behind.get(key);
-    if (behind === undefined) this.#behind.set(key, [begin]);
-    else behind.push(begin);
-  }
-
-  leave(key: string): void {
-    const next = this.#behind.get(key)?.shift();
-    if (next === undefined) this.#behind.delete(key);
-    else next();
-  }
-}
-
 /** Share of its time limit that a call may wait for its key. The answer needs the rest. */
 const QUEUE_SHARE = 2 / 3;
 
@@ -248,9 +222,14 @@ interface CoalescedWritesParts {
   schema: string;
 }
 
-/** Writes outside of callers' transactions. Calls share statements; each gets its own result. */
+/**
+ * Writes outside of callers' transactions. Calls share statements; each gets its own result.
+ *
+ * Calls about one name and key queue up: two of them never share a statement, each sees what the one
+ * before wrote, and they take effect in call order. Calls about other keys do not wait.
+ */
 export class CoalescedWrites {
-  readonly #queues = new KeyQueues();
+  readonly #turns = new CallsInOrder();
   /** In the order in which they were made. */
   readonly #open = new Set<PendingCall<unknown, Placed>>();
   readonly #scheduling: Coalescer<NewDelay, Placed>;
@@ -289,11 +268,17 @@ export class CoalescedWrites {
   }
 
   /**
+   * @param ready resolves when the payload is there
    * @throws DelayConflictError, DelayUnstableError, DelayUnavailableError,
    *   DelayOutcomeUnknownError, DelayShutdownError, and errors of Postgres
    */
-  schedule(delay: NewDelay): Promise<Placed> {
-    return this.#run(delay.key === null ? this.#schedulingKeyless : this.#scheduling, delay);
+  schedule(delay: NewDelay, ready: Promise<void> | undefined): Promise<Placed> {
+    const coalescer = delay.key === null ? this.#schedulingKeyless : this.#scheduling;
+    if (ready === undefined) return this.#run(coalescer, delay);
+    return this.inOrder([delay], async () => {
+      await ready;
+      return await this.#run(coalescer, delay, FREE);
+    });
   }
 
   /** Answers `cancelled`, `running` or `absent`. */
@@ -305,6 +290,26 @@ export class CoalescedWrites {
   reschedule(move: Move): Promise<Placed> {
     return this.#run(this.#moving, move);
   }
+
+  /**
+   * Runs a call that shares no statement. One with a filter neither waits nor is waited for: it
+   * takes page after page.
+   * @throws DelayUnavailableError, DelayShutdownError, when its turn comes too late
+   */
+  readonly inOrder: CallersTransaction['inOrder'] = async (targets, call) => {
+    if (targets === 'all') return await call();
+    const { before, leave } = this.#turns.enter(targets);
+    const waitMs = this.#limitMs * QUEUE_SHARE;
+    try {
+      if (before !== undefined) {
+        if ((await within(before, waitMs)) === LATE) throw tooLate(waitMs);
+        if (this.#isClosed) throw new DelayShutdownError();
+      }
+      return await call();
+    } finally {
+      leave();
+    }
+  };
 
   get isClosed(): boolean {
     return this.#isClosed;
@@ -328,7 +333,6 @@ export class CoalescedWrites {
     if (calls.length === 0) return;
     const answered = Promise.allSettled(calls.map(({ answer }) => answer));
     await within(answered, Math.max(0, this.#giveUpAtMs - performance.now()));
-    // In call order, so each call is first in the queue of its key.
     for (const pending of calls) pending.reject(new DelayShutdownError());
   }
 
@@ -336,20 +340,20 @@ export class CoalescedWrites {
   async #run<Call extends Pick<NewDelay, 'name' | 'key'>>(
     coalescer: Coalescer<Call, Placed>,
     call: Call,
+    { before, leave }: Turn = call.key === null ? FREE : this.#turns.enter([call]),
   ): Promise<Placed> {
-    const key = call.key === null ? undefined : keyText(call);
     const pending: PendingCall<Call, Placed> = new PendingCall(call, () => {
       this.#open.delete(pending);
-      if (key !== undefined) this.#queues.leave(key);
+      leave();
     });
     this.#open.add(pending);
     if (this.#expiry === undefined) this.#expireNext();
-    if (key === undefined || this.#queues.enter(key)) coalescer.add(pending);
+    if (before === undefined) coalescer.add(pending);
     else {
-      this.#queues.wait(key, () => {
+      void before.then(() => {
         const waitedMs = performance.now() - pending.madeAtMs;
-        if (waitedMs > this.#limitMs * QUEUE_SHARE) giveUp(pending, waitedMs);
-        else coalescer.add(pending);
+        if (waitedMs > this.#limitMs * QUEUE_SHARE) pending.reject(tooLate(waitedMs));
+        else if (!pending.isAnswered) coalescer.add(pending);
       });
     }
     let placed: Placed;
@@ -379,7 +383,7 @@ export class CoalescedWrites {
     const limitMs = this.#limitMs;
     for (const pending of this.#open) {
       if (performance.now() - pending.madeAtMs < limitMs) break;
-      if (!pending.isSent) giveUp(pending, limitMs);
+      if (!pending.isSent) pending.reject(tooLate(limitMs));
       else {
         const why = new Error(`the server did not answer within ${limitMs} ms`);
         pending.reject(new DelayOutcomeUnknownError(why));
@@ -398,10 +402,10 @@ export class CoalescedWrites {
   }
 }
 
-/** In a microtask: in a long queue, rejections would otherwise nest in each other. */
-function giveUp(pending: Pick<PendingCall<unknown, Placed>, 'reject'>, afterMs: number): void {
-  const error = new DelayUnavailableError(
+/** The turn of a call that nobody waits for. */
+const FREE: Turn = { before: undefined, leave: () => {} };
+
+const tooLate = (afterMs: number): DelayUnavailableError =>
+  new DelayUnavailableError(
     `earlier calls, for this key or for others, took longer than ${Math.round(afterMs)} ms`,
   );
-  queueMicrotask(() => pending.reject(error));
-}

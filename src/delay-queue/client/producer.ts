@@ -22,7 +22,7 @@ import { isAlone, Transactions } from '../transactions/callers-transaction.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
 import { surroundingBy } from '../transactions/handler-context.js';
 import { OutsideTransactions } from '../transactions/outside-transactions.js';
-import type { NameAndKey } from './arguments.js';
+import type { Given, NameAndKey } from './arguments.js';
 import { AllOrNone, ManyWrites } from './bulk-writes.js';
 import { type AbortsEngine, Cancels } from './cancels.js';
 import { CoalescedWrites } from './coalescer.js';
@@ -118,33 +118,29 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     this.matching = new Matching(many, this.many, this.#transactions, this.pausing, this.cancels);
   }
 
-  /** @param given the delay, or a promise if its payload takes time */
   async schedule(
-    given: NewDelay | Promise<NewDelay>,
+    { delays: delay, ready: given }: Given<NewDelay>,
     options: InTransaction,
   ): Promise<ScheduleResult> {
     const transaction = this.#transactions.of(options, 'write');
-    const delay =
-      given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
+    const ready = this.#transactions.inTime(transaction, given);
     const own = ownAttempt(transaction.manager, delay);
-    // Not coalesced if it reads the clock: later calls would overtake it meanwhile.
     const placed =
       isAlone(transaction, own) && !needsClock(delay) && delay.reruns !== true
-        ? await this.#coalesced.schedule(delay)
-        : await this.#single.schedule(delay, transaction, own);
+        ? await this.#coalesced.schedule(delay, ready)
+        : await this.#single.schedule(delay, transaction, own, ready);
     return this.#scheduled(transaction.manager, delay, placed);
   }
 
   async scheduleMany(
-    given: NewDelay[] | Promise<NewDelay[]>,
+    { delays, ready: given }: Given<NewDelay[]>,
     options: InTransaction,
   ): Promise<ScheduleResult[]> {
-    if (!(given instanceof Promise) && given.length === 0) return [];
+    if (delays.length === 0) return [];
     const transaction = this.#transactions.of(options, 'write');
-    const delays =
-      given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
+    const ready = this.#transactions.inTime(transaction, given);
     const { sorted, indexes } = inLockOrder(delays);
-    const { placed, manager } = await this.#allOrNone.write(sorted, transaction);
+    const { placed, manager } = await this.#allOrNone.write(sorted, transaction, ready);
     const results = Array.from<ScheduleResult>({ length: delays.length });
     const answeredAtMs = performance.now();
     for (const [position, delay] of sorted.entries()) {

@@ -13,7 +13,7 @@ import type { NameAndKey } from './arguments.js';
 
 /**
  * Writes about one delay that are not coalesced: those in a caller's transaction, and those of a
- * handler about its own delay. In a transaction, calls about one key keep their order.
+ * handler about its own delay. Calls about one key keep their order.
  */
 export class SingleWrites {
   constructor(
@@ -21,13 +21,18 @@ export class SingleWrites {
     private readonly selfReschedules: SelfReschedules,
   ) {}
 
-  /** @throws DelayConflictError, DelayUnstableError */
+  /**
+   * @param ready resolves when the payload is there
+   * @throws DelayConflictError, DelayUnstableError
+   */
   async schedule(
     delay: NewDelay,
     { manager, runner, inOrder }: CallersTransaction,
     own: ActingAttempt | undefined,
+    ready: Promise<void> | undefined,
   ): Promise<Placed> {
     return await inOrder([delay], async () => {
+      if (ready !== undefined) await ready;
       const timed = await withFirstInstants(this.store, runner, [delay]);
       const moved =
         own && (await this.selfReschedules.schedule(own, manager, runner, timed[0] as NewDelay));

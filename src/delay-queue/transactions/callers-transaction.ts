@@ -1,4 +1,5 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { ignoreRejection } from '../api/adopted.js';
 import type { InTransaction } from '../api/delay.js';
 import { DelayInvalidError, DelayShutdownError } from '../api/errors.js';
 import { ownOption, readable, shown } from '../config/known-options.js';
@@ -33,9 +34,17 @@ interface Target {
 /** `all`: a call with a filter, whose delays are known only once it reads. */
 type Targets = readonly Target[] | 'all';
 
+/** A call's place among those about its keys. */
+export interface Turn {
+  /** Resolves when the calls before it are over; undefined: there are none. */
+  readonly before: Promise<unknown> | undefined;
+  /** Ends the turn. Also before it has come: later calls then wait for the earlier ones alone. */
+  readonly leave: () => void;
+}
+
 /**
- * Orders the calls of one transaction. Calls about the same name and key take effect in the order
- * in which they were made, each after the answer of the one before it.
+ * Orders the calls of one transaction, or those that have none. Calls about the same name and key
+ * take effect in the order in which they were made, each after the answer of the one before it.
  *
  * Parallel branches of a caller see each other's unfinished work: otherwise one could move, cancel
  * or find a delay that a `scheduleMany` is about to undo.
@@ -55,26 +64,36 @@ export class CallsInOrder {
     return calls;
   }
 
-  /** Takes all keys of a call before the first `await`: so no two calls wait for each other. */
-  async run<Result>(targets: Targets, call: () => Promise<Result>): Promise<Result> {
+  /** Takes all keys of a call at once: so no two calls wait for each other. */
+  enter(targets: Targets): Turn {
     const keys = targets === 'all' ? [] : targets.filter(({ key }) => key !== null).map(keyText);
     const before =
       targets === 'all'
         ? [...this.#last.values()]
         : keys.flatMap((key) => this.#last.get(key) ?? []);
     if (this.#lastOfAll !== undefined) before.push(this.#lastOfAll);
-    let leave!: () => void;
-    const over = new Promise<void>((resolve) => {
-      leave = resolve;
+    let resolve!: () => void;
+    const over = new Promise<void>((resolved) => {
+      resolve = resolved;
     });
     for (const key of keys) this.#last.set(key, over);
     if (targets === 'all') this.#lastOfAll = over;
-    try {
-      if (before.length > 0) await Promise.all(before);
-      return await call();
-    } finally {
+    const end = (): void => {
       for (const key of keys) if (this.#last.get(key) === over) this.#last.delete(key);
       if (this.#lastOfAll === over) this.#lastOfAll = undefined;
+      resolve();
+    };
+    if (before.length === 0) return { before: undefined, leave: end };
+    const all = Promise.all(before);
+    return { before: all, leave: () => void all.then(end) };
+  }
+
+  async run<Result>(targets: Targets, call: () => Promise<Result>): Promise<Result> {
+    const { before, leave } = this.enter(targets);
+    try {
+      if (before !== undefined) await before;
+      return await call();
+    } finally {
       leave();
     }
   }
@@ -90,12 +109,11 @@ export interface CallersTransaction {
   inOrder: CallsInOrder['run'];
 }
 
-/** For calls that are each their own transaction. */
-export const aloneBy = (runner: Runner): CallersTransaction => ({
-  manager: undefined,
-  runner,
-  inOrder: (_, call) => call(),
-});
+/** Calls that are each their own transaction. */
+interface CallsAlone {
+  readonly isClosed: boolean;
+  readonly inOrder: CallersTransaction['inOrder'];
+}
 
 /**
  * The transaction that the caller chose; undefined: one of the call's own. A call joins only a
@@ -226,6 +244,9 @@ export async function isInTransaction({ queryRunner }: EntityManager): Promise<b
 export const isAlone = ({ manager }: CallersTransaction, own: ActingAttempt | undefined): boolean =>
   manager === undefined && own === undefined;
 
+/** A read sees what is committed, and waits for no write. */
+const atOnce: CallersTransaction['inOrder'] = (_, call) => call();
+
 /** Chooses and runs the transactions in which calls write and read. */
 export class Transactions {
   readonly #ends: TransactionEnds;
@@ -233,20 +254,21 @@ export class Transactions {
   readonly #readsAlone: CallersTransaction;
 
   /**
-   * @param calls once closed, no call gets its own transaction
+   * @param calls order writes; once closed, no call gets its own transaction
    * @param schema of the tables
    * @param surrounding finds the transaction of calls that name none
    */
   constructor(
     private readonly dataSource: DataSource,
     private readonly outside: OutsideTransactions,
-    private readonly calls: { readonly isClosed: boolean },
+    private readonly calls: CallsAlone,
     private readonly schema: string,
     private readonly surrounding: Surrounding | undefined,
   ) {
     this.#ends = TransactionEnds.of(dataSource);
-    this.#writesAlone = this.#explaining(aloneBy(outside.writes));
-    this.#readsAlone = this.#explaining(aloneBy(outside.reads));
+    const alone = { manager: undefined, runner: outside.writes, inOrder: calls.inOrder };
+    this.#writesAlone = this.#explaining(alone);
+    this.#readsAlone = this.#explaining({ ...alone, runner: outside.reads, inOrder: atOnce });
   }
 
   /** @throws DelayShutdownError for calls without a manager, once TypeORM closes its pool */
@@ -273,17 +295,24 @@ export class Transactions {
   }
 
   /**
-   * Awaits the input of a call. Its transaction was chosen before: the surrounding one may change.
+   * Awaits the payloads of a call. Its transaction was chosen before: the surrounding one may change.
+   * @returns undefined when they are there
    * @throws DelayShutdownError as {@link of}; DelayInvalidError if that transaction is over by then
    */
-  async inTime<Given>({ manager }: CallersTransaction, given: Promise<Given>): Promise<Given> {
+  inTime(
+    { manager }: CallersTransaction,
+    ready: Promise<unknown> | undefined,
+  ): Promise<void> | undefined {
+    if (ready === undefined) return undefined;
     const runner = manager?.queryRunner;
     const open = runner === undefined ? undefined : openOn(runner);
-    const there = await given;
-    if (manager === undefined && this.calls.isClosed) throw new DelayShutdownError();
-    if (runner !== undefined && open !== undefined && !isStillOpen(open, runner))
-      throw transactionIsOver();
-    return there;
+    const arrived = ready.then(() => {
+      if (manager === undefined && this.calls.isClosed) throw new DelayShutdownError();
+      if (runner !== undefined && open !== undefined && !isStillOpen(open, runner))
+        throw transactionIsOver();
+    });
+    // An earlier call about its key may fail the call first.
+    return ignoreRejection(arrived);
   }
 
   /** Runs a call's statements in one transaction: the caller's open one, or one that ends here. */

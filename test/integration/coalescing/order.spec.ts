@@ -1,51 +1,146 @@
 import { expect, it } from '@jest/globals';
-import { DelayConflictError } from 'nestjs-delay-queue';
+import * as fc from 'fast-check';
+import type { InTransaction, PayloadCodec } from 'nestjs-delay-queue';
 import { randomOf } from '../../../src/random.js';
 import { OneNode } from '../../support/one-node.js';
+import { OtherNode } from '../../support/other-node.js';
 
 /** Calls about one key take effect one after another, whoever makes them. */
-const NAME = 'test.a';
+const NAME = 'test.order';
 const FAR = { after: '1h' } as const;
 
-const node = new OneNode();
+/** Half of the payloads take a while. */
+const codec: PayloadCodec = {
+  encode: (json) =>
+    Number(json) % 2 === 0 ? json : new Promise((resolve) => setTimeout(resolve, 3, json)),
+  decode: (encoded) => encoded,
+};
 
-it('calls about one key, not awaited, see each other in the order in which they were made', async () => {
-  const { delays } = node;
-  const place = (n: number, onConflict: 'replace' | 'keep' | 'error' = 'replace') =>
-    delays.schedule(NAME, { n }, { ...FAR, key: 'k', onConflict });
-  const cancel = () => delays.cancel(NAME, 'k');
-  const calls: [Promise<{ verdict: string }>, verdict: string][] = [
-    [cancel(), 'absent'],
-    [place(1), 'scheduled'],
-    [place(2, 'keep'), 'kept'],
-    [place(3, 'error'), 'conflict'],
-    [delays.reschedule(NAME, 'k', { extendBy: '1h' }), 'rescheduled'],
-    [cancel(), 'cancelled'],
-    [delays.reschedule(NAME, 'k', FAR), 'absent'],
-    [place(4), 'scheduled'],
-    [place(5), 'replaced'],
-  ];
-  const answers = await Promise.allSettled(calls.map(([call]) => call));
-  const said = answers.map((answer) => {
-    if (answer.status === 'fulfilled') return answer.value.verdict;
-    expect(answer.reason).toBeInstanceOf(DelayConflictError);
-    return 'conflict';
-  });
-  expect(said).toEqual(calls.map(([, verdict]) => verdict));
-  expect(await delays.find(NAME, 'k')).toMatchObject({ payload: { n: 5 } });
-});
+const node = new OneNode({ options: { worker: false, codec } });
+
+const KEYS = ['k', 'l'] as const;
+type Key = (typeof KEYS)[number];
+
+/** What the key is when the calls are made. */
+const BEGINS = ['absent', 'waiting', 'running', 'dead'] as const;
+
+/** A call about a key; `n` tells it apart, also by its instant. */
+type Verb = (target: { name: typeof NAME; key: string }, n: number, how: InTransaction) => unknown;
+
+const at = (n: number): Date => new Date(Date.UTC(2040, 0, 1 + n));
+
+const schedule =
+  (options: (n: number) => object): Verb =>
+  ({ name, key }, n, how) =>
+    node.delays.schedule(name, n, { key, ...options(n), ...how } as never);
+
+const VERBS: Record<string, Verb> = {
+  replace: schedule((n) => ({ at: at(n) })),
+  keep: schedule((n) => ({ at: at(n), onConflict: 'keep' })),
+  error: schedule((n) => ({ at: at(n), onConflict: 'error' })),
+  rerun: schedule((n) => ({ at: at(n), running: 'rerun' })),
+  cron: schedule((n) => ({ repeat: { cron: `${n} 3 1 1 *` } })),
+  every: schedule((n) => ({ at: at(n), repeat: { every: `${n + 1}h` } })),
+  many: async ({ name, key }, n, how) => {
+    const [first] = await node.delays.scheduleMany(
+      [{ name, key, payload: n, at: at(n), running: n % 3 === 0 ? 'rerun' : undefined }],
+      how,
+    );
+    return first;
+  },
+  cancel: ({ name, key }, _, how) => node.delays.cancel(name, key, how),
+  cancelBy: ({ name, key }, n, how) => node.delays.cancel(name, key, { by: `${n}`, ...how }),
+  cancelMany: async (target, _, how) => (await node.delays.cancelMany([target], how))[0],
+  reschedule: ({ name, key }, n, how) => node.delays.reschedule(name, key, { at: at(n) }, how),
+  extendBy: ({ name, key }, n, how) =>
+    node.delays.reschedule(name, key, { extendBy: `${n + 1}h` }, { by: 'ops', ...how }),
+  retryDead: ({ name, key }, _, how) => node.delays.retryDead(name, key, how),
+  runNow: async (target, _, how) => (await node.admin.runNow([target], how))[0],
+};
+
+interface Call {
+  key: Key;
+  verb: string;
+}
+
+/** Puts the keys into their first states. Rows of the two worlds differ in the prefix alone. */
+async function begin(prefix: string, states: Record<Key, string>): Promise<void> {
+  const other = new OtherNode(node.dataSource.manager);
+  for (const key of KEYS) {
+    if (states[key] === 'absent') continue;
+    const due = states[key] === 'waiting' ? { at: at(-1) } : { after: 0 };
+    const { id } = await node.delays.schedule(NAME, -2, { key: prefix + key, ...due });
+    if (states[key] === 'running') await other.claim(id);
+    if (states[key] === 'dead') await other.claimAndFail(id, null);
+  }
+}
+
+const verdictOf = async (answer: unknown): Promise<unknown> => {
+  try {
+    return ((await answer) as { verdict: string }).verdict;
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+};
+
+/** What is left of a world's keys. Instants that the clock gave are told as such. */
+const leftOf = (prefix: string): Promise<unknown[]> =>
+  node.sql(
+    `SELECT from_what, ltrim(key, $1) AS key, payload, "repeat",
+       CASE WHEN due_at > '2030-01-01' THEN due_at END AS due_at
+     FROM (SELECT 'delay' AS from_what, key, payload, "repeat", due_at FROM delay_queue.delay
+           UNION ALL SELECT 'rerun', key, payload, NULL, due_at FROM delay_queue.rerun
+           UNION ALL SELECT state, key, NULL, NULL, due_at FROM delay_queue.history) AS rows
+     WHERE starts_with(key, $1) ORDER BY 1, 2, 5`,
+    [prefix],
+  );
+
+const states = fc.record({ k: fc.constantFrom(...BEGINS), l: fc.constantFrom(...BEGINS) });
+const calls = fc.array(
+  fc.record({ key: fc.constantFrom(...KEYS), verb: fc.constantFrom(...Object.keys(VERBS)) }),
+  { minLength: 2, maxLength: 8 },
+);
+
+it.each(['each its own transaction', 'branches of one transaction'])(
+  'calls that are not awaited, %s, end as those of which each is',
+  async (way) => {
+    let world = 0;
+    const made = async (all: Call[], first: Record<Key, string>, isAwaited: boolean) => {
+      const prefix = `${(world += 1)}-`;
+      await begin(prefix, first);
+      const open = way === 'branches of one transaction' ? await node.begin() : undefined;
+      const verdicts: unknown[] = [];
+      for (const [n, { key, verb }] of all.entries()) {
+        const target = { name: NAME, key: prefix + key } as const;
+        const how = open === undefined ? {} : { manager: open.manager };
+        const verdict = verdictOf(VERBS[verb]!(target, n, how));
+        verdicts.push(isAwaited ? await verdict : verdict);
+      }
+      const told = await Promise.all(verdicts);
+      await open?.commit();
+      return { told, left: await leftOf(prefix) };
+    };
+    await fc.assert(
+      fc.asyncProperty(calls, states, async (all, first) => {
+        const awaited = await made(all, first, true);
+        expect(await made(all, first, false)).toEqual(awaited);
+      }),
+      { numRuns: 25 },
+    );
+  },
+);
 
 it('hundreds of calls on few keys from two nodes leave one row per key, as the verdicts say', async () => {
   const CALLS = 400;
   const LOOPS = 20;
-  const KEYS = 6;
+  const KEY_COUNT = 6;
   const nodes = [node, await node.start({})];
   const random = randomOf(20_261_121);
   /** By verdict and key; keyless ones have none. */
   const counts = new Map<string, number>();
   const one = async (): Promise<void> => {
     const { delays } = random.pick(nodes);
-    const key = random.integer(0, 9) === 0 ? undefined : `k${random.integer(1, KEYS)}`;
+    const key = random.integer(0, 9) === 0 ? undefined : `k${random.integer(1, KEY_COUNT)}`;
     const onConflict = random.pick(['replace', 'keep'] as const);
     const kind = key === undefined ? 9 : random.integer(0, 8);
     const slot = [NAME, key ?? ''] as const;
@@ -53,7 +148,7 @@ it('hundreds of calls on few keys from two nodes leave one row per key, as the v
       ? delays.cancel(...slot)
       : kind < 5
         ? delays.reschedule(...slot, { extendBy: 1 })
-        : delays.schedule(NAME, { n: 1 }, { ...FAR, key, onConflict }));
+        : delays.schedule(NAME, 2, { ...FAR, key, onConflict }));
     const told = `${verdict} ${key}`;
     counts.set(told, (counts.get(told) ?? 0) + 1);
   };
@@ -72,7 +167,7 @@ it('hundreds of calls on few keys from two nodes leave one row per key, as the v
   };
   const [live, ended] = [await rowsBy('delay'), await rowsBy('history')];
   expect(live.get('undefined')).toBe(counts.get('scheduled undefined'));
-  for (let n = 1; n <= KEYS; n += 1) {
+  for (let n = 1; n <= KEY_COUNT; n += 1) {
     const key = `k${n}`;
     const [scheduled, cancelled] = ['scheduled', 'cancelled'].map(
       (verdict) => counts.get(`${verdict} ${key}`) ?? 0,

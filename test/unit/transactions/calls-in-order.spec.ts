@@ -79,6 +79,20 @@ it('one that fails lets the next one begin', async () => {
   expect(await next).toBe('next');
 });
 
+it('one that gives up before its turn lets no later one overtake those before it', async () => {
+  const gate = signal();
+  const first = calls.run(keyed('k'), () => gate.promise);
+  const second = calls.enter(keyed('k'));
+  let hasBegun = false;
+  const third = calls.run(keyed('k'), async () => void (hasBegun = true));
+  second.leave();
+  await turn();
+  expect(hasBegun).toBe(false);
+  gate.resolve();
+  await Promise.all([first, third]);
+  expect(hasBegun).toBe(true);
+});
+
 it('nothing is kept of a thousand that are over', async () => {
   for (let n = 0; n < 1_000; n += 1) await calls.run(keyed(String(n)), async () => {});
   const order: string[] = [];

@@ -1,12 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import {
-  Coalescer,
-  KeyQueues,
-  ownError,
-  PendingCall,
-} from '../../../../src/delay-queue/client/coalescer.js';
+import { Coalescer, ownError, PendingCall } from '../../../../src/delay-queue/client/coalescer.js';
 
 /** A statement that is on its way. */
 interface Statement {
@@ -210,21 +205,6 @@ describe('a call', () => {
     expect([sent().length, alone]).toEqual([1, []]);
     expect(told).toEqual(['a: done', 'b: Query read timeout']);
   });
-});
-
-it('calls about one key begin one after the other, and others beside them', () => {
-  const queues = new KeyQueues();
-  const begun: string[] = [];
-  expect([queues.enter('a'), queues.enter('a'), queues.enter('b')]).toEqual([true, false, true]);
-  for (const name of ['second', 'third']) queues.wait('a', () => begun.push(name));
-  queues.leave('b');
-  expect(begun).toEqual([]);
-  expect(queues.enter('b')).toBe(true);
-  queues.leave('a');
-  expect([begun, queues.enter('a')]).toEqual([['second'], false]);
-  queues.leave('a');
-  queues.leave('a');
-  expect([begun, queues.enter('a')]).toEqual([['second', 'third'], true]);
 });
 
 describe('the error of a statement that many share', () => {
