@@ -83,7 +83,7 @@ function sessionsFrom(before: string): Sessions {
   const sessions = {} as Sessions;
   const prepared = async (settings: SessionSettings, statements: Statements): Promise<Client> => {
     const client = await database.connect();
-    await bring(client, settings);
+    await bring(client, settings, 'session ends');
     for (const [name, [sql, parameters]] of Object.entries(statements)) {
       await client.query(`PREPARE "${name}" AS ${sql}`);
       await explain(client, executionOf(name, parameters), []);

@@ -80,7 +80,7 @@ it('a claim reads what it is about, however many groups there are', async () => 
     `INSERT INTO delay_queue.permit (id, epoch, name, group_id)
      SELECT n, 1, '${NAME}', 'g' || n FROM generate_series(1, ${MANY}) AS n`,
   );
-  await bring(client, engineSettings(15_000));
+  await bring(client, engineSettings(15_000), 'session ends');
   const claim = [['1'], ['0'], ['60000'], ['3'], 'here', ['f'], '0', [NAME]];
   const [all, perGroup] = [
     [['0'], ['0'], ['0']],

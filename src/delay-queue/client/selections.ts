@@ -82,7 +82,7 @@ export class Matching {
   }
 
   async list(filter: RowFilter, page: ListedPage, options: InTransaction): Promise<ListedDelay[]> {
-    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const { runner, inOrder } = this.transactions.of(options, 'look');
     const rows = await inOrder('all', () => this.#live(runner, filter, page));
     return await listedOf(rows, this.#payloads);
   }
@@ -92,7 +92,7 @@ export class Matching {
   }
 
   async explain(target: Target, options: InTransaction): Promise<DelayExplanation> {
-    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const { runner, inOrder } = this.transactions.of(options, 'look');
     const about = 'id' in target ? 'all' : [target];
     const row = await inOrder(about, () =>
       this.#selection.explain(runner, target, this.#nodeAliveMs),
@@ -101,7 +101,7 @@ export class Matching {
   }
 
   async count(counted: ReturnType<typeof liveOrEndedOf>, options: InTransaction): Promise<number> {
-    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const { runner, inOrder } = this.transactions.of(options, 'look');
     return await inOrder('all', () =>
       counted.of === 'live'
         ? this.#selection.count(runner, counted.filter)
@@ -114,14 +114,14 @@ export class Matching {
     page: StoryPage,
     options: InTransaction,
   ): Promise<HistoryPage> {
-    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const { runner, inOrder } = this.transactions.of(options, 'look');
     return await inOrder('all', () => this.#ended(runner, filter, page));
   }
 
   /** A delay that ends between two reads or pages may appear twice. It is never missed. */
   async story(filter: AnyRowFilter, page: StoryPage, options: InTransaction): Promise<KeyStory> {
     const { limit, payload, position } = page;
-    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const { runner, inOrder } = this.transactions.of(options, 'look');
     const { rows, ...ended } = await inOrder('all', async () => {
       const live =
         position.among === 'live'
@@ -173,12 +173,12 @@ export class Matching {
 
   /** The live nodes alone. */
   async nodes(): Promise<DelayStats['nodes']> {
-    const { runner } = this.transactions.of({}, 'read');
+    const { runner } = this.transactions.of({}, 'look');
     return (await this.#selection.nodeStats(runner, this.#nodeAliveMs)).map(nodeOf);
   }
 
   async stats(options: InTransaction): Promise<DelayStats> {
-    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const { runner, inOrder } = this.transactions.of(options, 'look');
     return await inOrder('all', async () => {
       const nodes = await this.#selection.nodeStats(runner, this.#nodeAliveMs);
       const names = await this.#selection.nameStats(runner, this.#nodeAliveMs);
@@ -191,7 +191,7 @@ export class Matching {
     top: TopGroups,
     options: InTransaction,
   ): Promise<GroupStats[]> {
-    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const { runner, inOrder } = this.transactions.of(options, 'look');
     return await inOrder('all', () => this.#selection.groupStats(runner, filter, top));
   }
 

@@ -1,5 +1,6 @@
 import { printable } from '../api/error-text.js';
 import { DelayConfigError } from '../api/errors.js';
+import { bring, UNCOMPILED } from '../database/connection-config.js';
 import { PERMISSION_DENIED, sqlStateOf } from '../database/driver-errors.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { DoctorStore } from '../store/doctor.store.js';
@@ -70,6 +71,13 @@ class Examination {
     this.#store = new DoctorStore(
       { query: (sql, parameters) => dataSource.query(sql, parameters) },
       schema,
+      {
+        query: (sql, parameters) =>
+          dataSource.transaction(async (manager) => {
+            await bring(manager, UNCOMPILED, 'transaction ends');
+            return await manager.query(sql, parameters);
+          }),
+      },
     );
   }
 

@@ -2,7 +2,12 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { readingProducer } from '../client/reading.js';
 import type { ResolvedOptions } from '../config/options.js';
 import { driverOf, poolOptionsOf, watchPool } from '../database/application-pool.js';
-import { engineConfig } from '../database/connection-config.js';
+import {
+  bring,
+  engineConfig,
+  lookSettings,
+  type SessionSettings,
+} from '../database/connection-config.js';
 import { DelayAdmin } from '../delay.admin.js';
 import { Refusal } from './exchange.js';
 
@@ -16,12 +21,13 @@ const AT_ONCE_MAX = 50;
 const STATEMENT_TIMEOUT_MS = 5_000;
 
 /**
- * A look stops at a limited number of rows. The planner would otherwise read all of a common name,
- * or all that a range has, and sort it.
+ * Of each transaction, because a pooler refuses options of a connection. A look stops at a limited
+ * number of rows. The planner would otherwise read all of a common name, or all that a range has,
+ * and sort it.
  */
-export const IN_ORDER_OF_INDEXES = `SELECT ${['seqscan', 'bitmapscan', 'sort']
-  .map((way) => `pg_catalog.set_config('enable_${way}', 'off', true)`)
-  .join(', ')}`;
+export const SETTINGS = lookSettings(STATEMENT_TIMEOUT_MS);
+
+const LOOK: SessionSettings = { ...SETTINGS, transaction_read_only: 'on' };
 
 /** One look at the database, on a snapshot of its own. */
 export interface Look {
@@ -63,9 +69,7 @@ export class DashboardDatabase {
 
   /** Reads in one transaction that can write nothing. Each statement has a time limit. */
   look<Result>(work: (look: Look) => Promise<Result>): Promise<Result> {
-    return this.#limited('REPEATABLE READ', async (manager) => {
-      await manager.query('SET TRANSACTION READ ONLY');
-      await manager.query(IN_ORDER_OF_INDEXES);
+    return this.#limited('REPEATABLE READ', LOOK, async (manager) => {
       const query = <Row>(sql: string, parameters: unknown[] = []): Promise<Row[]> =>
         manager.query(sql, parameters);
       return work({ admin: this.#admin, manager, query });
@@ -74,12 +78,15 @@ export class DashboardDatabase {
 
   /** Writes one statement, with the same limit: what the dashboard keeps for itself. */
   write<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
-    return this.#limited('READ COMMITTED', (manager) => manager.query<Row[]>(sql, parameters));
+    return this.#limited('READ COMMITTED', SETTINGS, (manager) =>
+      manager.query<Row[]>(sql, parameters),
+    );
   }
 
   /** @throws Refusal when too many wait already */
   async #limited<Result>(
     isolation: 'READ COMMITTED' | 'REPEATABLE READ',
+    settings: SessionSettings,
     work: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
     if (this.#atOnce >= AT_ONCE_MAX) {
@@ -89,8 +96,7 @@ export class DashboardDatabase {
     try {
       await this.#open();
       return await this.#dataSource.transaction(isolation, async (manager) => {
-        // Not an option of the connection: a pooler would refuse it.
-        await manager.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
+        await bring(manager, settings, 'transaction ends');
         return work(manager);
       });
     } finally {

@@ -139,6 +139,8 @@ class PoolHold {
   readonly #removed = (client: ClientBase): void => void this.#clients.delete(client);
 }
 
+const START_LOOK = `START TRANSACTION; SELECT pg_catalog.set_config('jit', 'off', true)`;
+
 /** The part of the limit for getting a connection; the rest is for the first answer. */
 const CONNECT_SHARE = 2 / 3;
 
@@ -171,6 +173,7 @@ export class BorrowedConnection implements Runner {
 
   #isSilent = false;
   #hasAnswered = false;
+  #ending: Promise<unknown> | undefined;
 
   private constructor(
     readonly runner: QueryRunner,
@@ -181,6 +184,20 @@ export class BorrowedConnection implements Runner {
 
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
     return this.answered(this.runner.query(sql, parameters) as Promise<Row[]>);
+  }
+
+  /**
+   * Runs a read whose compilation would take longer than the read: before it, `jit` is turned off
+   * for a transaction of its own. Nothing else is set, because the plan and the time limits are the
+   * application's.
+   */
+  async look<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    await this.answered(this.client.query(START_LOOK));
+    try {
+      return await this.query<Row>(sql, parameters);
+    } finally {
+      this.#ending = this.answered(this.client.query('COMMIT'));
+    }
   }
 
   /**
@@ -204,8 +221,11 @@ export class BorrowedConnection implements Runner {
     throw new Error(`the server did not answer within ${this.limitMs} ms`);
   }
 
+  /** After a look, the caller does not wait for its COMMIT, and only then is the connection free. */
   async release(): Promise<void> {
-    await this.runner.release();
+    if (this.#ending === undefined) return this.runner.release();
+    const release = (): Promise<void> => this.runner.release();
+    void this.#ending.then(release, release).catch(() => {});
   }
 
   /** Not awaited: a connection whose other end is gone never reports its close. */

@@ -138,12 +138,42 @@ export const callersSettings = (queryTimeoutMs: number): SessionSettings => ({
   enable_bitmapscan: 'off',
 });
 
-/** Parameters: names[], values[]. Skips settings that this version of the server does not have. */
+/** For statements whose compilation would take longer than they run, on a session of others. */
+export const UNCOMPILED: SessionSettings = { jit: 'off' };
+
+/**
+ * The planner follows indexes and reads no more than it returns: for a page, or for a table without
+ * statistics. Plans of such costs would always be compiled.
+ */
+export const BY_INDEX: SessionSettings = {
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_sort: 'off',
+  ...UNCOMPILED,
+};
+
+/**
+ * The settings of a transaction that reads for a person, on a session that may be shared with
+ * others. It plans for its own parameters, since nothing is prepared.
+ */
+export const lookSettings = (statementTimeoutMs: number): SessionSettings => ({
+  ...COMMON,
+  ...BY_INDEX,
+  plan_cache_mode: 'force_custom_plan',
+  statement_timeout: String(statementTimeoutMs),
+});
+
+/** Parameters: names[], values[], whether they end with the transaction. Skips unknown settings. */
 export const SETTINGS_SQL = `
-SELECT pg_catalog.set_config(s.name, s.value, false) FROM unnest($1::text[], $2::text[]) AS s(name, value)
+SELECT pg_catalog.set_config(s.name, s.value, $3::boolean) FROM unnest($1::text[], $2::text[]) AS s(name, value)
 WHERE pg_catalog.current_setting(s.name, true) IS NOT NULL`;
 
-/** Applies the settings until the session ends. */
-export async function bring(client: ClientBase, settings: SessionSettings): Promise<void> {
-  await client.query(SETTINGS_SQL, [Object.keys(settings), Object.values(settings)]);
+/** Applies the settings. Only a session that belongs to this process may keep them. */
+export async function bring(
+  to: { query(sql: string, parameters: unknown[]): Promise<unknown> },
+  settings: SessionSettings,
+  until: 'session ends' | 'transaction ends',
+): Promise<void> {
+  const isLocal = until === 'transaction ends';
+  await to.query(SETTINGS_SQL, [Object.keys(settings), Object.values(settings), isLocal]);
 }

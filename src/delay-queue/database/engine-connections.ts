@@ -133,7 +133,7 @@ export class EngineConnections implements Runner {
 
   /** To be called once the session of a dedicated connection is known to belong to this process. */
   applySettings(client: Client): Promise<void> {
-    return bring(client, SETTINGS);
+    return bring(client, SETTINGS, 'session ends');
   }
 
   async close(): Promise<void> {

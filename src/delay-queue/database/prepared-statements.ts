@@ -33,7 +33,7 @@ export class PreparedStatements {
   /** To be called before each statement; does nothing on a session that has its settings. */
   async applySettings(client: ClientBase): Promise<void> {
     if (!this.#isOn || this.settings === undefined || this.#sessions.has(client)) return;
-    await bring(client, this.settings);
+    await bring(client, this.settings, 'session ends');
     this.#sessions.add(client);
   }
 

@@ -60,6 +60,8 @@ export class DoctorStore {
   constructor(
     private readonly runner: Runner,
     private readonly schema: string,
+    /** For statements that read a whole table. */
+    private readonly looks: Runner = runner,
   ) {
     this.tables = tablesOf(schema);
   }
@@ -97,14 +99,14 @@ export class DoctorStore {
   }
 
   silentNodes(silentMs: number): Promise<SilentNode[]> {
-    return this.runner.query(silentNodesSql(this.tables), [silentMs]);
+    return this.looks.query(silentNodesSql(this.tables), [silentMs]);
   }
 
   unreadable(): Promise<Unreadable[]> {
-    return this.runner.query(unreadableSql(this.tables), []);
+    return this.looks.query(unreadableSql(this.tables), []);
   }
 
   expiredLeases(forMs: number): Promise<ExpiredLease[]> {
-    return this.runner.query(expiredLeasesSql(this.tables), [forMs]);
+    return this.looks.query(expiredLeasesSql(this.tables), [forMs]);
   }
 }

@@ -6,6 +6,7 @@ import { type DelayEventMap, DelayEvents } from '../api/events.js';
 import { Producer } from '../client/producer.js';
 import { shown } from '../config/known-options.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
+import { bring, BY_INDEX } from '../database/connection-config.js';
 import { given, type Runner, type Transactor } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
@@ -104,17 +105,13 @@ export class TravelStore {
   }
 }
 
-const INDEX_ALONE = `SELECT ${['seqscan', 'bitmapscan', 'sort']
-  .map((way) => `pg_catalog.set_config('enable_${way}', 'off', true) AS ${way}`)
-  .join(', ')}`;
-
 /**
  * Forces the index. Without statistics, as in a table that a test has just filled, every plan looks
  * as good, and each step would read all rows.
  */
 function byIndex<Row>(connections: Transactor, sql: string, parameters: unknown[]): Promise<Row[]> {
   return connections.inTransaction(async (runner) => {
-    await runner.query(INDEX_ALONE, []);
+    await bring(runner, BY_INDEX, 'transaction ends');
     return await runner.query<Row>(sql, parameters);
   });
 }

@@ -3,6 +3,7 @@ import { ignoreRejection } from '../api/adopted.js';
 import type { InTransaction } from '../api/delay.js';
 import { DelayInvalidError, DelayShutdownError } from '../api/errors.js';
 import { ownOption, readable, shown } from '../config/known-options.js';
+import { bring, UNCOMPILED } from '../database/connection-config.js';
 import { explained, isRefusal, isTooMuch } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import { dataSourceOf, SessionWatch } from '../database/session-watch.js';
@@ -127,7 +128,7 @@ interface CallsAlone {
 export function transactionOf(
   dataSource: DataSource,
   options: InTransaction,
-  kind: 'read' | 'write',
+  kind: 'read' | 'look' | 'write',
   surrounding?: Surrounding,
 ): CallersTransaction | undefined {
   const chosen = managerIn(options);
@@ -252,6 +253,7 @@ export class Transactions {
   readonly #ends: TransactionEnds;
   readonly #writesAlone: CallersTransaction;
   readonly #readsAlone: CallersTransaction;
+  readonly #looksAlone: CallersTransaction;
 
   /**
    * @param calls order writes; once closed, no call gets its own transaction
@@ -266,18 +268,21 @@ export class Transactions {
     private readonly surrounding: Surrounding | undefined,
   ) {
     this.#ends = TransactionEnds.of(dataSource);
-    const alone = { manager: undefined, runner: outside.writes, inOrder: calls.inOrder };
+    const { writes, reads, looks } = outside;
+    const alone = { manager: undefined, runner: writes, inOrder: calls.inOrder };
     this.#writesAlone = this.#explaining(alone);
-    this.#readsAlone = this.#explaining({ ...alone, runner: outside.reads, inOrder: atOnce });
+    this.#readsAlone = this.#explaining({ ...alone, runner: reads, inOrder: atOnce });
+    this.#looksAlone = this.#explaining({ ...alone, runner: looks, inOrder: atOnce });
   }
 
   /** @throws DelayShutdownError for calls without a manager, once TypeORM closes its pool */
-  of(options: InTransaction, kind: 'read' | 'write'): CallersTransaction {
+  of(options: InTransaction, kind: 'read' | 'look' | 'write'): CallersTransaction {
     this.#ends.stay();
     const transaction = transactionOf(this.dataSource, options, kind, this.surrounding);
     if (transaction !== undefined) return this.#explaining(transaction);
     if (this.calls.isClosed) throw new DelayShutdownError();
-    return kind === 'read' ? this.#readsAlone : this.#writesAlone;
+    if (kind === 'write') return this.#writesAlone;
+    return kind === 'read' ? this.#readsAlone : this.#looksAlone;
   }
 
   /** Explains errors only at the end of the call: inside, the original decides what to do. */
@@ -320,12 +325,17 @@ export class Transactions {
     { manager, runner }: CallersTransaction,
     write: (manager: EntityManager, runner: Runner) => Promise<Result>,
   ): Promise<Result> {
+    const writeAlone: typeof write = async (ours, ourRunner) => {
+      // A statement for thousands of rows would be compiled.
+      await bring(ourRunner, UNCOMPILED, 'transaction ends');
+      return await write(ours, ourRunner);
+    };
     if (manager === undefined) {
-      return await despiteDeadlocks(() => this.outside.transaction(write));
+      return await despiteDeadlocks(() => this.outside.transaction(writeAlone));
     }
     if (await isInTransaction(manager)) return await write(manager, runner);
     return await despiteDeadlocks(() =>
-      manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })),
+      manager.transaction((ours) => writeAlone(ours, { ...runnerOf(ours), transaction: 'ours' })),
     );
   }
 }

@@ -22,6 +22,8 @@ import { TransactionEnds } from './commit-hooks.js';
 export class OutsideTransactions {
   /** Reads, on the application's pool. */
   readonly reads: Runner = { query: (sql, parameters) => this.#read(sql, parameters) };
+  /** Reads of many rows, or with a large plan: see {@link BorrowedConnection.look}. */
+  readonly looks: Runner = { query: (sql, parameters) => this.#read(sql, parameters, 'look') };
   readonly writes: Runner = {
     query: (sql, parameters) => despiteDeadlocks(() => this.#write(sql, parameters)),
   };
@@ -92,10 +94,10 @@ export class OutsideTransactions {
     }, limitMs);
   }
 
-  #read<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+  #read<Row>(sql: string, parameters: unknown[], how: 'query' | 'look' = 'query'): Promise<Row[]> {
     return this.#borrowed(async (connection) => {
       try {
-        return await connection.query<Row>(sql, parameters);
+        return await connection[how]<Row>(sql, parameters);
       } catch (error) {
         throw withoutEffect(error);
       }
