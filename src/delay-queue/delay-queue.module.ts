@@ -42,7 +42,6 @@ import { WheelAlarm } from './timer-wheel/wheel-alarm.js';
 import { WheelService } from './timer-wheel/wheel.service.js';
 import { Engine } from './worker/engine.js';
 import { BUILT } from './worker/wiring.js';
-import { ListedTasks } from './worker/worker-switch.js';
 
 /** What to do at the start and the end of the application. */
 interface Ends {
@@ -185,7 +184,6 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       HandlerExplorer,
       HandlerRegistry,
       Invoker,
-      ListedTasks,
       NestEnhancers,
       TelemetryStart,
       WheelAlarm,

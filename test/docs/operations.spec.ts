@@ -3,12 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Client } from 'pg';
 import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
-import { tasksOf } from '../../src/delay-queue/worker/worker-switch.js';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
 import { plainHandler, startNode } from '../support/delay-node.js';
 import { OtherNode } from '../support/other-node.js';
 import { wordsOf } from './compile.js';
-import { coded, codeBlocks, readDocument, section, tableUnder } from './documents.js';
+import { codeBlocks, readDocument, section } from './documents.js';
 
 const OPERATIONS = readDocument('docs/operations.md');
 const roles = `shop_${randomBytes(5).toString('hex')}`;
@@ -371,10 +370,4 @@ it('the log is told with every task that can fail', () => {
   const told = section(OPERATIONS, 'The log');
   const tasks = wordsOf('src/delay-queue/tasks/recurring-task.ts', 'Task');
   expect(tasks.filter((task) => !told.includes(`\`${task}`))).toEqual([]);
-});
-
-it('the tasks in SchedulerRegistry are those of a worker, in their order', () => {
-  const rows = tableUnder(OPERATIONS, 'Recurring tasks in SchedulerRegistry').slice(1);
-  const names = tasksOf({ worker: true }).map((task) => `delay-queue:${task}`);
-  expect(rows.map(([cell]) => coded(cell))).toEqual(names);
 });

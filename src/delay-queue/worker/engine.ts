@@ -23,7 +23,7 @@ import { AfterCommit } from '../transactions/commit-hooks.js';
 import type { WrittenAt } from './hints.js';
 import { BUILT, type Built } from './wiring.js';
 import type { WorkerVitals } from './worker.js';
-import { ListedTasks, STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
+import { STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
 
 /** Postgres truncates an application's name to this length. */
@@ -60,7 +60,6 @@ export class Engine implements ProducersEngine {
     private readonly registry: HandlerRegistry,
     private readonly wheel: WheelService,
     private readonly events: DelayEvents,
-    private readonly listed: ListedTasks,
     @Inject(BUILT) private readonly built: Built,
   ) {
     this.afterCommit = new AfterCommit(dataSource);
@@ -298,8 +297,8 @@ export class Engine implements ProducersEngine {
   }
 
   get #parts() {
-    const { options, dataSource, registry, wheel, events, listed, built } = this;
-    return { options, dataSource, registry, wheel, events, listed, built };
+    const { options, dataSource, registry, wheel, events, built } = this;
+    return { options, dataSource, registry, wheel, events, built };
   }
 }
 

@@ -1,111 +1,17 @@
-import { Injectable } from '@nestjs/common';
-import { DiscoveryService } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
-import { describeError } from '../api/error-text.js';
-import { DelayEvents } from '../api/events.js';
+import type { DelayEvents } from '../api/events.js';
 import { Nodes } from '../cluster/nodes.js';
 import type { Notifier } from '../cluster/notifier.js';
 import type { ResolvedOptions } from '../config/options.js';
 import type { EngineConnections } from '../database/engine-connections.js';
-import { isStatic } from '../handlers/enhancers.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { AttemptStore } from '../store/attempt.store.js';
 import { within } from '../tasks/signal.js';
-import type { Task } from '../tasks/recurring-task.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { AbortRequests, Announcer } from './hints.js';
 import { isManual } from './manual-runs.js';
 import type { Built } from './wiring.js';
 import { Worker } from './worker.js';
-
-interface Registry {
-  addInterval(name: string, interval: NodeJS.Timeout): void;
-  getInterval(name: string): unknown;
-  deleteInterval(name: string): void;
-}
-
-const METHODS = ['addInterval', 'getInterval', 'deleteInterval'];
-
-interface Entry {
-  registry: Registry;
-  name: string;
-  interval: NodeJS.Timeout;
-}
-
-/** The background tasks of a worker. */
-export const tasksOf = (options: Pick<ResolvedOptions, 'worker'>): readonly Task[] =>
-  isManual(options) ? ['load', 'renew'] : ['load', 'scan', 'renew', 'prune'];
-
-/**
- * Lists the engine's background tasks as intervals in the `SchedulerRegistry` of @nestjs/schedule,
- * such as `delay-queue:scan`. Finds the registry by its class name: the application may not have
- * that package. The intervals are cleared ones, because the package clears all intervals when the
- * application closes, while running handlers still need their leases renewed.
- */
-@Injectable()
-export class ListedTasks {
-  #entries: Entry[] = [];
-
-  constructor(
-    private readonly discovery: DiscoveryService,
-    private readonly events: DelayEvents,
-  ) {}
-
-  /** A name that is taken is left alone, and reported by `advice`. */
-  add(tasks: readonly Task[]): void {
-    for (const registry of this.#registries()) {
-      for (const task of tasks) this.#add(registry, `delay-queue:${task}`);
-    }
-  }
-
-  /** Removes its entries, except those that the application has replaced. */
-  remove(): void {
-    for (const { registry, name, interval } of this.#entries.splice(0)) {
-      try {
-        if (registry.getInterval(name) === interval) registry.deleteInterval(name);
-      } catch {
-        // The application has deleted the entry.
-      }
-    }
-  }
-
-  #add(registry: Registry, name: string): void {
-    const interval = clearedInterval();
-    try {
-      registry.addInterval(name, interval);
-      this.#entries.push({ registry, name, interval });
-    } catch (error) {
-      this.events.emit('advice', {
-        message: `SchedulerRegistry does not list ${name}, which runs anyway: ${describeError(error)}`,
-      });
-    }
-  }
-
-  /** More than one where @nestjs/schedule is installed twice. */
-  #registries(): Set<Registry> {
-    const found = new Set<Registry>();
-    for (const wrapper of this.discovery.getProviders()) {
-      const { token } = wrapper;
-      if (typeof token !== 'function' || token.name !== 'SchedulerRegistry') continue;
-      const instance: unknown = isStatic(wrapper) ? wrapper.instance : undefined;
-      if (isRegistry(instance)) found.add(instance);
-    }
-    return found;
-  }
-}
-
-/** An application may have another class of that name. */
-const isRegistry = (value: unknown): value is Registry =>
-  typeof value === 'object' &&
-  value !== null &&
-  METHODS.every((method) => typeof Reflect.get(value, method) === 'function');
-
-/** `clearInterval` takes it as any other. */
-function clearedInterval(): NodeJS.Timeout {
-  const interval = setInterval(() => {}, 1_000);
-  clearInterval(interval);
-  return interval;
-}
 
 /** How long to wait for a start: the answers that a slower one waits for may never come. */
 export const STARTS_WITHIN_MS = 5_000;
@@ -116,7 +22,6 @@ interface Parts {
   registry: HandlerRegistry;
   wheel: WheelService;
   events: DelayEvents;
-  listed: ListedTasks;
   connections: EngineConnections;
   notifier: Notifier;
   /** Settings of the role, in words, that are too short for the engine's statements. Null: none. */
@@ -215,7 +120,6 @@ export class WorkerSwitch {
           'pooler: ALTER ROLE … SET it to 15s or more',
       });
     }
-    this.parts.listed.add(tasksOf(options));
     const names = registry.names();
     events.emit('ready', { node: options.nodeName, names, worker: true, listens });
   }
@@ -228,7 +132,6 @@ export class WorkerSwitch {
   async #end(): Promise<number> {
     const worker = this.#worker;
     if (worker === undefined || !worker.hasStarted) return 0;
-    this.parts.listed.remove();
     const unfinished = await worker.drain();
     this.#left(worker);
     return unfinished;
