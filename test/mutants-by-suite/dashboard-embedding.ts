@@ -66,7 +66,12 @@ export const DASHBOARD_EMBEDDING: Readonly<Record<string, Mutant>> = {
   },
   'never-says-unchanged': {
     about: 'sends a file that the browser has',
-    patches: [patch(FILES, "headers['if-none-match'] === file.etag", 'false')],
+    patches: [patch(FILES, "headers['if-none-match']?.includes(file.etag) === true", 'false')],
+    tests: embedding,
+  },
+  'forgets-what-a-proxy-packed': {
+    about: 'sends a file that the browser has by a name that a proxy made weak',
+    patches: [patch(FILES, '?.includes(file.etag) === true', ' === file.etag')],
     tests: embedding,
   },
   'has-any-number-wait': {

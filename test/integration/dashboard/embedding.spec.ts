@@ -128,8 +128,12 @@ describe.each(['express', 'fastify'] as const)('on %s', (server) => {
     const etag = plain.headers.get('etag')!;
     expect(plain.headers.get('cache-control')).toBe('no-cache');
     expect(plain.headers.get('content-type')).toBe('text/css; charset=utf-8');
-    const again = await fetch(`${app.url}page.css`, { headers: { 'if-none-match': etag } });
-    expect([again.status, await again.text()]).toEqual([304, '']);
+    for (const known of [etag, `W/${etag}`, `"of-yesterday", ${etag}`]) {
+      const again = await fetch(`${app.url}page.css`, { headers: { 'if-none-match': known } });
+      expect([known, again.status, await again.text()]).toEqual([known, 304, '']);
+    }
+    const old = await fetch(`${app.url}page.css`, { headers: { 'if-none-match': '"old"' } });
+    expect([old.status, await old.text()]).toEqual([200, await plain.clone().text()]);
     const head = await fetch(`${app.url}page.css`, { method: 'HEAD' });
     expect([head.status, await head.text()]).toEqual([200, '']);
     const packed = await rawGet(`${app.url}page.css`, { 'accept-encoding': 'br, gzip' });
