@@ -111,7 +111,9 @@ describe('a pause', () => {
     const isPaused = (await first.admin.stats()).pauses.length > 0;
     expect({ hasRun, isPaused }).not.toEqual({ hasRun: true, isPaused: true });
     await runs(NAME);
-    await first.admin.pause(NAME, { until: new Date(0) });
+    const at = new Date(Date.now() + 60_000);
+    expect(await first.admin.pause(NAME, { until: at })).toMatchObject({ until: at });
+    await first.admin.pause(NAME, { for: 1 });
     await schedule(NAME);
     await runs(NAME, 2);
   });

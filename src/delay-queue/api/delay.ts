@@ -84,8 +84,8 @@ export type DelayWait =
 
 /**
  * Milliseconds, or a text of the `ms` package: `'250ms'`, `'90s'`, `'30m'`, `'48h'`, `'14d'`. Any
- * text compiles, because it may come from configuration; it is checked when used. A text without a
- * unit is refused, except `'0'`: `'60'` could mean seconds.
+ * text compiles, because it may come from configuration; it is checked when used. What has two
+ * readings is refused: `'60'` (seconds?), `'1M'` (a month?), `'1y'` (365 days?), `Date.now()`.
  */
 // oxlint-disable-next-line typescript/ban-types -- keeps the texts below apart from other ones
 export type Duration = number | DurationText | (string & {});

@@ -8,7 +8,8 @@ import type {
 } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import type { GroupOrder, MatchingOptions } from '../api/selection.js';
-import { checkInteger, type DueTime, instantOf, parseDurationMs } from '../config/durations.js';
+import { checkInteger, type DueTime, parseDurationBetween } from '../config/durations.js';
+import { instantOf } from '../config/instants.js';
 import {
   blamedOn,
   checkKnownOptions,
@@ -410,7 +411,9 @@ export function pauseOptionsOf(
     throw new DelayInvalidError('until', 'give either for or until, not both');
   }
   const end: DueTime | null =
-    duration === undefined ? null : { kind: 'after', ms: parseDurationMs(duration, 'for') };
+    duration === undefined
+      ? null
+      : { kind: 'after', ms: parseDurationBetween(duration, 'for', '1ms', '36525d') };
   return {
     what: pausableOf(name, given),
     reason: reason === undefined ? null : checkText(reason, 'reason', REASON_LENGTH_MAX),

@@ -23,7 +23,7 @@ export class Pausing {
     this.#store = new PauseStore(installation);
   }
 
-  /** @throws DelayInvalidError when there are too many */
+  /** @throws DelayInvalidError when `until` has passed, or when there are too many */
   async pause(
     what: Pausable,
     { reason, by, until }: { reason: string | null; by: string | null; until: DueTime | null },
@@ -34,6 +34,10 @@ export class Pausing {
       this.#store.pause(transaction.runner, what, { reason, by, until }),
     );
     if (row === undefined) {
+      const pauses = await inOrder(transaction, what, () => this.#store.list(transaction.runner));
+      if (pauses.length < PAUSES_MAX) {
+        throw new DelayInvalidError('until', 'has passed: `resume` ends a pause at once');
+      }
       throw new DelayInvalidError(
         what.group === null ? 'name' : 'group',
         `cannot be paused: there are ${PAUSES_MAX} pauses, resume some first`,

@@ -1,6 +1,7 @@
 import type { LiveState, RescheduleTo } from '../api/delay.js';
 import { printable } from '../api/error-text.js';
 import type { Counts, DelayFilter, DelayTarget } from '../api/selection.js';
+import { cancellingOf } from '../client/cancels.js';
 import { parseRescheduleTo } from '../config/durations.js';
 import type { DelayAdmin } from '../delay.admin.js';
 import { byFrom, filterFrom, instantFrom, targetFrom } from './filter.js';
@@ -47,6 +48,8 @@ export const cancel = (context: Context): Promise<ExitCode> => {
     running: 'abort' as const,
     ...(within !== undefined && { abortWithin: within }),
   };
+  // Refused before anything is counted or asked.
+  cancellingOf(abort);
   return change(context, {
     verb: 'cancel',
     done: ['cancelled', 'aborted'],
@@ -101,7 +104,6 @@ function moveFrom(given: Arguments): RescheduleTo {
     ...(after !== undefined && { after }),
     ...(extendBy !== undefined && { extendBy }),
   } as RescheduleTo;
-  // Refused before anything is counted or asked.
   parseRescheduleTo(to);
   return to;
 }

@@ -3,9 +3,10 @@ import type { DelayName, LiveState } from '../api/delay.js';
 import type { DelayFilter, DelayTarget } from '../api/selection.js';
 import { printable, quoted } from '../api/error-text.js';
 import { type Arguments, WrongUsage } from './parse.js';
+import { parseInstant } from '../config/instants.js';
 import type { OptionName } from './options.js';
 
-/** The filter that the options make; without any it is empty. @throws WrongUsage */
+/** The filter that the options make; without any it is empty. @throws WrongUsage, DelayInvalidError */
 export function filterFrom(given: Arguments): DelayFilter {
   const headers = given.texts('header');
   const state = given.texts('state') as LiveState[] | undefined;
@@ -44,18 +45,10 @@ function headerOf(text: string): [string, string] {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** With its zone: without one it would be the machine's. */
-const INSTANT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))$/;
-
-/** @throws WrongUsage */
+/** @throws DelayInvalidError */
 export function instantFrom(given: Arguments, option: OptionName): Date | undefined {
   const text = given.text(option);
-  if (text === undefined) return undefined;
-  const at = new Date(INSTANT.test(text) ? text : NaN);
-  if (!Number.isNaN(at.getTime())) return at;
-  throw new WrongUsage(
-    `--${option} must be an instant with its zone, like 2026-01-31T09:30:00Z, not ${quoted(text, 60)}`,
-  );
+  return text === undefined ? undefined : parseInstant(text, option);
 }
 
 /** Of `DelayTarget`, for a call that takes one or many. @throws WrongUsage */

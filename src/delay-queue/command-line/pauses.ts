@@ -1,6 +1,7 @@
 import type { DelayName } from '../api/delay.js';
 import { printable } from '../api/error-text.js';
 import type { DelayPause, PauseOptions } from '../api/selection.js';
+import { pauseOptionsOf } from '../client/arguments.js';
 import { byFrom, instantFrom } from './filter.js';
 import { print } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
@@ -11,6 +12,7 @@ import { type Context, EXIT, type ExitCode } from './terminal.js';
 export async function pause(context: Context): Promise<ExitCode> {
   const { given } = context;
   const options = { ...pauseFrom(given), ...byFrom(given) };
+  pauseOptionsOf(given.positional[0], options);
   const made = await withSession(context, async (session) =>
     (await session.changing()).pause(given.positional[0] as DelayName, options),
   );

@@ -1,7 +1,7 @@
-import { isDate } from 'node:util/types';
 import ms from 'ms';
 import { DelayInvalidError } from '../api/errors.js';
-import { checkKnownOptions, readable, shown } from './known-options.js';
+import { instantOf } from './instants.js';
+import { checkKnownOptions, shown } from './known-options.js';
 
 /** Longest duration: a hundred years of 365.25 days. */
 export const DURATION_MS_MAX = 100 * 365.25 * 24 * 60 * 60 * 1000;
@@ -12,8 +12,11 @@ const TEXT_LENGTH_MAX = 100;
 /** A double holds 15 decimal digits for certain; further digits are noise. */
 const EXACT_DIGITS = 15;
 
-/** `ms` reads such a text as milliseconds, but it may mean seconds or minutes. */
-const WITHOUT_UNIT = /^-?\d*\.?\d+ *$/;
+/** `Date.now()` has passed it since 2001; a duration in milliseconds or seconds hardly reaches it. */
+const POINT_IN_TIME_MS = 1e12;
+
+/** What is counted from 1970 is written in one of these. */
+const SMALL_UNIT = /^(?:m?s|m?secs?|(?:milli)?seconds?)$/;
 
 /**
  * Milliseconds of a `Duration`: a number of milliseconds, or a text of the `ms` package.
@@ -23,10 +26,11 @@ const WITHOUT_UNIT = /^-?\d*\.?\d+ *$/;
  * parseDurationMs(0.2, 'after');   // 1: rounded up, never early
  * ```
  * @returns whole milliseconds, 0 to {@link DURATION_MS_MAX}
- * @throws DelayInvalidError for NaN, Infinity, negatives, `'30x'`, `'60'`, `''`, objects
+ * @throws DelayInvalidError for NaN, Infinity, negatives, `'30x'`, `'60'`, `'1M'`, `'1y'`, `Date.now()`, `''`, objects
  */
 export function parseDurationMs(value: unknown, field: string): number {
-  const rawMs = typeof value === 'string' ? textMs(value, field) : value;
+  const unit = typeof value === 'string' ? unitOf(value) : 'ms';
+  const rawMs = typeof value === 'string' ? textMs(value, unit, field) : value;
   if (typeof rawMs !== 'number' || !Number.isFinite(rawMs)) {
     throw new DelayInvalidError(
       field,
@@ -38,6 +42,12 @@ export function parseDurationMs(value: unknown, field: string): number {
   }
   if (rawMs > DURATION_MS_MAX) {
     throw new DelayInvalidError(field, `must be at most 100 years, but is ${shown(value)}`);
+  }
+  if (rawMs >= POINT_IN_TIME_MS && SMALL_UNIT.test(unit)) {
+    throw new DelayInvalidError(
+      field,
+      `looks like a point in time: ${shown(value)}. A due time is \`at: new Date(…)\`; so long a duration is counted in days, like '20000d'`,
+    );
   }
   // `+ 0` turns -0 into 0.
   if (Number.isInteger(rawMs)) return rawMs + 0;
@@ -62,16 +72,37 @@ export function parseDurationBetween(
   return valueMs;
 }
 
-function textMs(text: string, field: string): number | undefined {
-  if (!isReadable(text)) return undefined;
+/** `ms` takes milliseconds for a text without a unit, minutes for `M`, and 365.25 days for a year. */
+function textMs(text: string, unit: string, field: string): number | undefined {
+  const readMs = isReadable(text) ? ms(text) : undefined;
   // Zero is the same in every unit.
-  if (!WITHOUT_UNIT.test(text) || Number(text) === 0) return ms(text);
-  const number = text.trim().replace('-', '');
-  throw new DelayInvalidError(
-    field,
-    `has no unit: ${shown(text)}. Write '${number}s' for seconds, or the number ${number} for milliseconds`,
-  );
+  if (readMs === undefined || readMs === 0) return readMs;
+  const number = text
+    .slice(0, text.length - unit.length)
+    .trim()
+    .replace('-', '');
+  const refuse = (why: string): never => {
+    throw new DelayInvalidError(field, why);
+  };
+  if (unit === '') {
+    refuse(
+      `has no unit: ${shown(text)}. Write '${number}s' for seconds, or the number ${number} for milliseconds`,
+    );
+  }
+  if (unit === 'M') {
+    refuse(`is months or minutes: ${shown(text)}. Write '${number}m' for minutes, or count days`);
+  }
+  if (unit.startsWith('y')) {
+    refuse(`counts years, which differ in length: ${shown(text)}. Count days, like '365d'`);
+  }
+  if (unit !== unit.toLowerCase()) {
+    refuse(`must have its unit in lower case: ${shown(text.toLowerCase())}, not ${shown(text)}`);
+  }
+  return readMs;
 }
+
+/** The longest one has 12 letters. */
+const unitOf = (text: string): string => /[a-z]*$/i.exec(text.slice(-20))![0];
 
 /** `ms` throws for `''`. For other texts that it cannot read, it returns `undefined`. */
 function isReadable(text: string): text is ms.StringValue {
@@ -94,9 +125,6 @@ export type DueTime = { kind: 'after'; ms: number } | { kind: 'at'; iso: string 
 
 /** `extend` counts from the row's due time. */
 export type MoveTo = DueTime | { kind: 'extend'; ms: number };
-
-/** After the year 9999, ISO texts have another form. No deadline needs them. */
-const AT_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**
  * The due time of a `schedule`.
@@ -121,7 +149,7 @@ export function parseRescheduleTo(to: unknown): MoveTo {
   const fields = ['after', 'at', 'extendBy'] as const;
   const [field, value] = onlyOneOf(checkKnownOptions(to, 'to', fields), fields);
   return field === 'extendBy'
-    ? { kind: 'extend', ms: parseDurationMs(value, 'extendBy') }
+    ? { kind: 'extend', ms: parseDurationBetween(value, 'extendBy', '1ms', '36525d') }
     : parseWhen({ [field]: value });
 }
 
@@ -142,23 +170,4 @@ function onlyOneOf<F extends string>(when: unknown, fields: readonly F[]): [F, u
     fields.join('|'),
     `say when, with exactly one of ${fields.join(', ')}: { after: '30m' } or { at: date }`,
   );
-}
-
-/** An instant from 1970 to 9999, as ISO text. */
-export function instantOf(instant: unknown, field: string): string {
-  if (!isDate(instant)) {
-    throw new DelayInvalidError(field, `must be a Date, not ${shown(instant)}`);
-  }
-  // Not the object's own `getTime`, which may return anything.
-  const atMs = Date.prototype.getTime.call(instant);
-  if (Number.isNaN(atMs)) {
-    throw new DelayInvalidError(field, 'must be a valid Date, not an Invalid Date');
-  }
-  if (readable(field, () => instant.getTime()) !== atMs) {
-    throw new DelayInvalidError(field, 'must be a Date whose getTime answers the time it holds');
-  }
-  if (atMs < 0 || atMs > AT_MS_MAX) {
-    throw new DelayInvalidError(field, 'must lie from 1970-01-01 to 9999-12-31');
-  }
-  return new Date(atMs).toISOString();
 }

@@ -18,7 +18,7 @@ export function healthLimitsOf(options: unknown, field = 'options'): HealthLimit
   const { deadLettersMax = 100, snapshotAfter = '10m' } = given;
   return {
     lateAfterMs: parseDurationBetween(lateAfter, 'lateAfter', '1s', '24h'),
-    heldAfterMs: parseDurationBetween(heldAfter, 'heldAfter', '1s', '1y'),
+    heldAfterMs: parseDurationBetween(heldAfter, 'heldAfter', '1s', '366d'),
     deadLettersMax: checkInteger(deadLettersMax, 'deadLettersMax', 0, 100_000),
     snapshotAfterMs: parseDurationBetween(snapshotAfter, 'snapshotAfter', '1s', '7d'),
   };

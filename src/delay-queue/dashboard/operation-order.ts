@@ -1,14 +1,15 @@
 import type { DelayName, Duration, RescheduleTo, When } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import type { DelayFilter } from '../api/selection.js';
-import { filterOf } from '../client/arguments.js';
-import { parseDurationMs, parseRescheduleTo, parseWhen } from '../config/durations.js';
+import { filterOf, pauseOptionsOf } from '../client/arguments.js';
+import { parseRescheduleTo, parseWhen } from '../config/durations.js';
+import { parseInstant } from '../config/instants.js';
 import { blamedOn, checkKnownOptions, isPlainArray, shown } from '../config/known-options.js';
 import { checkGroup, checkId, checkKey, checkName, checkText } from '../config/schedule-options.js';
 import type { DashboardAction, OperationAction } from './contract.js';
 import { notFound } from './exchange.js';
 import type { Rights } from './rights.js';
-import { allowed, checkSearchFilter, conditionsOf, instantIn } from './search-filter.js';
+import { allowed, checkSearchFilter, conditionsOf } from './search-filter.js';
 
 const WHY_LENGTH_MAX = 1_000;
 const IDS_MAX = 1_000;
@@ -87,8 +88,9 @@ function deedOf(action: OperationAction, given: Record<string, unknown>, rights:
   switch (action) {
     case 'pause': {
       const { for: duration } = given;
-      if (duration !== undefined) parseDurationMs(duration, 'for');
-      return { action, ...nameAndGroup(given, rights), for: duration as Duration | undefined };
+      const { name, group } = nameAndGroup(given, rights);
+      pauseOptionsOf(name, { for: duration });
+      return { action, name, group, for: duration as Duration | undefined };
     }
     case 'resume':
       return { action, ...nameAndGroup(given, rights) };
@@ -136,7 +138,7 @@ function whenOf({ after, at }: Record<string, unknown>): When {
   if (after === undefined && at === undefined) return { after: 0 };
   const when = {
     ...(after !== undefined && { after }),
-    ...(at !== undefined && { at: instantIn(at, 'at') }),
+    ...(at !== undefined && { at: parseInstant(at, 'at') }),
   };
   parseWhen(when);
   return when as When;
@@ -144,7 +146,7 @@ function whenOf({ after, at }: Record<string, unknown>): When {
 
 function toOf(given: unknown): RescheduleTo {
   const { at, ...others } = checkKnownOptions(given, 'to', ['at', 'after', 'extendBy']);
-  const to = { ...others, ...(at !== undefined && { at: instantIn(at, 'to.at') }) };
+  const to = { ...others, ...(at !== undefined && { at: parseInstant(at, 'to.at') }) };
   blamedOn('to', () => parseRescheduleTo(to));
   return to as RescheduleTo;
 }

@@ -1,6 +1,7 @@
 import type { EndState, LiveState } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import { endedFilterOf, filterOf } from '../client/arguments.js';
+import { parseInstant } from '../config/instants.js';
 import { checkKnownOptions, shown } from '../config/known-options.js';
 import { checkId, checkText } from '../config/schedule-options.js';
 import type { EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
@@ -164,18 +165,7 @@ function datesOf(
   for (const field of fields) {
     const text = filter[field];
     if (text === undefined) continue;
-    dates[field] = instantIn(text, field);
+    dates[field] = parseInstant(text, field);
   }
   return dates;
-}
-
-/** @throws DelayInvalidError */
-export function instantIn(text: unknown, field: string): Date {
-  const isLikeOne = typeof text === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text);
-  const date = new Date(isLikeOne ? text : NaN);
-  if (!Number.isNaN(date.getTime())) return date;
-  throw new DelayInvalidError(
-    field,
-    `must be an instant like 2026-01-31T09:30:00.000Z, not ${shown(text)}`,
-  );
 }

@@ -5,7 +5,8 @@ import type { DelayInfo, DelayName, Duration, PayloadOf } from '../api/delay.js'
 import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
 import { quoted } from '../api/error-text.js';
 import { checkKnownOptions, shown } from '../config/known-options.js';
-import { instantOf, parseDurationMs } from '../config/durations.js';
+import { parseDurationMs } from '../config/durations.js';
+import { instantOf } from '../config/instants.js';
 import { checkKey, checkName } from '../config/schedule-options.js';
 import {
   type DelayQueueOptions,

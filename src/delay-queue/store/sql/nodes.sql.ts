@@ -110,7 +110,7 @@ export const pausesJson = ({ pause }: Tables): string => `
 
 /**
  * Pauses a name or one of its groups, or changes an existing pause. Parameters: name, group (''),
- * reason, duration in ms, until (both null: no end), by whom. Answers no row if there are too many.
+ * reason, duration in ms, until (both null: no end), by whom. Answers no row if there are too many, or if `until` has passed.
  */
 export const pauseSql = ({ pause, now }: Tables, lockWait: LockWait): string => `
 WITH ${clockOf({ now }, lockWait)},
@@ -122,7 +122,7 @@ paused AS (
   INSERT INTO ${pause} AS p (name, group_id, reason, paused_by, paused_at, until)
   SELECT $1::text, $2::text, $3::text, $6::text, clock.now,
          COALESCE($5::timestamptz, ${wholeMs(plusMs('clock.now', '$4::float8'))}, 'infinity')
-  FROM clock, others WHERE others.many < ${PAUSES_MAX}
+  FROM clock, others WHERE others.many < ${PAUSES_MAX} AND ($5::timestamptz > clock.now) IS NOT FALSE
   ON CONFLICT (name, group_id) DO UPDATE
   SET reason = excluded.reason, paused_by = excluded.paused_by, until = excluded.until,
       paused_at = CASE WHEN p.until > excluded.paused_at THEN p.paused_at ELSE excluded.paused_at END

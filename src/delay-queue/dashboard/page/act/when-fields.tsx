@@ -1,8 +1,8 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useId } from 'preact/hooks';
+import { isoOf, localOf } from '../parts/local-time.js';
 import { nowSeconds } from '../parts/when.js';
 import { words } from '../words/language.js';
-import { isoOf, localOf } from './local-time.js';
 
 /** How an instant is said. */
 export type Way = 'now' | 'after' | 'extendBy' | 'at';
@@ -74,7 +74,11 @@ function Input({ way, its }: { way: Way; its: Signal<string> }) {
         <input {...common} maxLength={100} autocomplete="off" spellcheck={false} />
       )}
       <p class="hint" id={`${id}-hint`}>
-        {isInstant ? said.localTime : said.durationHint}
+        {isInstant
+          ? its.value !== '' && isoOf(its.value) === null
+            ? said.noSuchTime
+            : said.localTime
+          : said.durationHint}
       </p>
     </div>
   );

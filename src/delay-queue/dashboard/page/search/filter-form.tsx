@@ -3,6 +3,7 @@ import type { SearchFilter } from '../../contract.js';
 import { go } from '../address/address.js';
 import { type FilterField, searchHref } from '../address/filter.js';
 import { overview } from '../api/live.js';
+import { isoOf, localOf } from '../parts/local-time.js';
 import { words } from '../words/language.js';
 
 const TEXTS = [
@@ -33,6 +34,7 @@ export function FilterForm({ filter, close }: FilterFormProps) {
   useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const submit = (event: Event): void => {
     event.preventDefault();
+    if (!hasInstants(form.current!)) return;
     close();
     go(searchHref({ ...keptOf(filter), ...valuesOf(new FormData(form.current!)) }));
   };
@@ -59,7 +61,8 @@ export function FilterForm({ filter, close }: FilterFormProps) {
             type="datetime-local"
             step="1"
             name={field}
-            defaultValue={localOf(filter[field])}
+            defaultValue={filter[field] === undefined ? '' : localOf(Date.parse(filter[field]))}
+            onInput={({ currentTarget }) => currentTarget.setCustomValidity('')}
           />
         </label>
       ))}
@@ -98,16 +101,18 @@ function valuesOf(data: FormData): SearchFilter {
     if (value !== '') filter[field] = value;
   }
   for (const field of INSTANTS) {
-    const at = new Date(valueOf(field));
-    if (!Number.isNaN(at.getTime())) filter[field] = at.toISOString();
+    const at = isoOf(valueOf(field));
+    if (at !== null) filter[field] = at;
   }
   return filter;
 }
 
-/** As `datetime-local` has it: in the viewer's time zone, without one. */
-function localOf(iso: string | undefined): string {
-  const at = new Date(iso ?? '');
-  if (Number.isNaN(at.getTime())) return '';
-  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 19);
+/** Tells the viewer otherwise: a filter without one of its conditions finds more. */
+function hasInstants(form: HTMLFormElement): boolean {
+  for (const field of INSTANTS) {
+    const input = form.elements.namedItem(field) as HTMLInputElement;
+    const isNone = input.value !== '' && isoOf(input.value) === null;
+    input.setCustomValidity(isNone ? words.value.acting.noSuchTime : '');
+  }
+  return form.reportValidity();
 }

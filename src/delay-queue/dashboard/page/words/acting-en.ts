@@ -101,6 +101,7 @@ export const acting = {
   toExtendBy: 'Later by',
   durationHint: 'Such as 90s, 30m, 48h or 14d.',
   localTime: 'In your time zone.',
+  noSuchTime: 'Your clock skips or repeats this time when it changes. Choose another.',
 
   name: 'Name',
   group: 'Group',

@@ -54,6 +54,7 @@ export const acting: Acting = {
   toExtendBy: '推后',
   durationHint: '例如 90s、30m、48h 或 14d。',
   localTime: '按你的时区。',
+  noSuchTime: '时钟调整时会跳过或重复这个时间，请另选一个。',
 
   name: '名称',
   group: '分组',
