@@ -60,8 +60,35 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
   },
   'selects-errors-that-contain-it': {
     about: 'selects with dead letters that failed alike those whose error only contains theirs',
-    patches: [patch(OVERVIEW, 'errorLine: line }', 'error: line.slice(0, 10) }')],
+    patches: [patch(OVERVIEW, 'errorLine: kind }', 'error: kind.slice(0, 10) }')],
     tests: ['integration/dashboard/overview'],
+  },
+  'groups-errors-by-their-numbers': {
+    about: 'takes errors that differ by an id for errors of different kinds',
+    patches: [
+      patch(
+        'store/sql/fragments/filter.ts',
+        'const kind = VOLATILE.reduce(',
+        'const kind = [].reduce<string>(',
+      ),
+    ],
+    tests: ['integration/dashboard/told'],
+  },
+  'ages-without-a-row': {
+    about: 'takes the age of no row for that of the year 1',
+    patches: [
+      patch(
+        'database/tables.ts',
+        '`${now} - CASE WHEN ${instant} IS NOT NULL THEN',
+        '`${now} - CASE WHEN true THEN',
+      ),
+    ],
+    tests: ['integration/dashboard/told'],
+  },
+  'all-is-well': {
+    about: 'lets the headline deny what stands below it',
+    patches: [patch(OVERVIEW, 'notes: notes.filter(isNew)', 'notes: notes.filter(() => false)')],
+    tests: ['integration/dashboard/told'],
   },
   'ends-where-it-stopped': {
     about: 'calls a page the last one that stopped before the end of the table',

@@ -81,7 +81,7 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
     [{ range: WAKES, where: liveFilters(tables, 6).join(' AND ') }],
   ],
   countSql: (tables) => [liveFilters(tables, 1)],
-  deadSql: [SCOPES(3)],
+  deadSql: [SCOPES(3), ['name', 'kind']],
   declareSql: [KEPT],
   discardDeadSql: [KEPT, LOCK_WAITS, TARGETS, BY],
   dueSql: [SCOPES(3)],

@@ -41,7 +41,10 @@ export interface DelayFilter<N extends DelayName = DelayName> {
   dueBefore?: Date;
   /** The last error contains this text, 1 to 1,000 characters, ignoring case. */
   error?: string;
-  /** The first line of the last error, its first 200 characters, is this; `''`: it has none. */
+  /**
+   * The first line of the last error, its first 200 characters, is this; `''`: it has none. `#` stands
+   * for any number, id or address: `'Error: order # is gone'`.
+   */
   errorLine?: string;
   /** This state, or any of several: `scheduled`, `running`, `retrying`, `dead`. */
   state?: LiveState | readonly LiveState[];

@@ -38,6 +38,7 @@ export const dashboard: Run = async (context) =>
     const queue: DashboardQueue = {
       database,
       ...(await servicesOf(session, given)),
+      handlers: null,
       options: session.options,
       dashboard: options,
       closing: closing.signal,

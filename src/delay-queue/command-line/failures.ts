@@ -1,11 +1,7 @@
 import { describeError, printable } from '../api/error-text.js';
 import { DelayConfigError, DelayError, DelayInvalidError } from '../api/errors.js';
-import {
-  isReadOnly,
-  PERMISSION_DENIED,
-  sqlStateOf,
-  TOO_MANY_CONNECTIONS,
-} from '../database/driver-errors.js';
+import { isReadOnly, PERMISSION_DENIED, sqlStateOf } from '../database/driver-errors.js';
+import { causesOf, readsTrouble, troubleOf } from '../database/trouble.js';
 import { PROGRAM } from './commands.js';
 import { WrongUsage } from './parse.js';
 import { EXIT, type ExitCode } from './terminal.js';
@@ -37,13 +33,6 @@ const OPTION_OF: Readonly<Record<string, string>> = { headers: 'header' };
 /** No such table, column, function or schema. */
 const MISSING = new Set(['42P01', '42703', '42883', '3F000']);
 
-/** The role, its password, or what pg_hba.conf says of both. */
-const REFUSED_LOGIN = new Set(['28000', '28P01']);
-
-/** Nothing listens, no such host, no way to it, or no answer. */
-const UNREACHABLE =
-  /^(?:ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EACCES|ENOENT|EPIPE)$/;
-
 function explain(error: unknown, schema: string): string {
   const chain = causesOf(error);
   const states = chain.map(sqlStateOf);
@@ -55,10 +44,10 @@ function explain(error: unknown, schema: string): string {
       `${PROGRAM} migrate${option}, or name the right schema or database (${said})`
     );
   }
-  if (states.some((state) => state !== undefined && REFUSED_LOGIN.has(state))) {
-    return `the server refuses this role, or its password (${said})`;
-  }
-  if (states.includes(TOO_MANY_CONNECTIONS)) {
+  const trouble = troubleOf(error);
+  if (trouble === 'login')
+    return `the server refuses this role, its password or database (${said})`;
+  if (trouble === 'full') {
     return (
       `the server has no connection left for this role (${said}). Close those that are idle, raise max_connections, ` +
       'or make the pools smaller; a few are reserved for superusers'
@@ -69,29 +58,12 @@ function explain(error: unknown, schema: string): string {
     return `a right is missing: ${denied}. docs/operations.md, "Roles and rights", lists what a role needs to read, and to change`;
   }
   if (chain.some(isReadOnly)) return `this server or role takes no writes (${said})`;
-  const code = chain.map(codeOf).find((each) => each !== undefined && UNREACHABLE.test(each));
-  if (code !== undefined || /timeout|terminated/i.test(said)) {
+  if (trouble === 'unreachable' || trouble === 'hanging') {
     return `the database does not answer: is the server up, and --url, DATABASE_URL or PGHOST right? (${firstOf(error)})`;
   }
+  if (trouble !== undefined) return `${readsTrouble(error)} (${said})`;
   return error instanceof DelayConfigError || error instanceof DelayError ? error.message : said;
 }
-
-/** With its cause, and the cause of that. */
-function causesOf(error: unknown): unknown[] {
-  const chain: unknown[] = [];
-  for (let at: unknown = error; chain.length < 5; at = at.cause) {
-    if (typeof at !== 'object' || at === null) break;
-    chain.push(at);
-    if (!('cause' in at)) break;
-  }
-  return chain;
-}
-
-/** Not by class: a test has another one than Node. */
-const codeOf = (error: unknown): string | undefined =>
-  typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : undefined;
 
 /** Node tries each address of a host, and its error for all of them has no message. */
 function firstOf(error: unknown): string {

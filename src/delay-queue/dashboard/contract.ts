@@ -60,8 +60,9 @@ export type ProblemKind =
   | 'conflict'
   | 'forged'
   | 'busy'
-  /** The database did not answer within the dashboard's limit: narrow the filter. */
+  /** The database did not answer within the dashboard's limit. */
   | 'slow'
+  /** It cannot be reached, refuses the login, or has ended the connection. */
   | 'databaseGone'
   | 'failed';
 
@@ -96,27 +97,39 @@ export interface DueTimeline {
 
 export interface Overview {
   now: Instant;
-  /** `null`: the viewer sees only some names or groups, or there is no node in this process. */
-  health: { status: 'up' | 'degraded' | 'down'; reasons: HealthLine[] } | null;
+  /** `null`: the viewer sees only some names or groups. */
+  health: {
+    /** `unknown`: this process has no node that could tell. */
+    status: 'up' | 'degraded' | 'down' | 'unknown';
+    reasons: HealthLine[];
+    /** What the rest of the overview shows and is within the limits of `reasons`. */
+    notes: NoteLine[];
+  } | null;
   due: { minute: DueTimeline; hour: DueTimeline; day: DueTimeline };
   names: NameLine[];
   /** The figures of `names` behind the live counts cover what ended since then. */
   since: Instant;
-  /** `null`: as `health`. */
+  /** `null`: the viewer sees only some names or groups. */
   nodes: NodeLine[] | null;
   pauses: PauseLine[];
   limits: LimitLine[];
 }
 
-export interface HealthLine {
-  reason: string;
+export interface HealthLine extends NoteLine {
   status: 'degraded' | 'down';
-  text: string;
   /** The name that it is about. */
   name: string | null;
+}
+
+export interface NoteLine {
+  reason: string;
+  text: string;
   /** Where a click leads: a filter that shows the delays that it is about. */
   search: SearchFilter | null;
 }
+
+/** Each delay is late for a moment: one that has been due for less is not told of. */
+export const LATE_MS = 1_000;
 
 export interface NameLine {
   name: string;
@@ -133,7 +146,10 @@ export interface NameLine {
   nodes: number;
   /** Ended since `since`. */
   completed: Count;
-  /** Attempts beyond the first of what completed. */
+  /**
+   * Attempts beyond the first, of live delays and of what ended since `since`. At least so many where
+   * `running`, `retrying` or `dead` are.
+   */
   retries: number;
   cancelled: number;
   discarded: number;
@@ -168,7 +184,7 @@ export interface LimitLine {
   /** `null`: the whole name. */
   group: string | null;
   running: number;
-  /** Slots that the last claim counted; `null`: a rate. */
+  /** Slots; `null`: a rate, or a limit that has room and that no handler of this process declares. */
   of: number | null;
   /** Since then every claim found it full; `null`: it has room. */
   fullSince: Instant | null;
@@ -191,7 +207,10 @@ export interface SearchFilter {
   endedBefore?: Instant;
   /** The last error contains it, in any case. */
   error?: string;
-  /** The first line of the last error, at most 200 characters, is this; '': it has none. */
+  /**
+   * The first line of the last error, at most 200 characters, is this; `#` stands for any number, id
+   * or address. '': it has none.
+   */
   errorLine?: string;
   /** `header:value`. */
   header?: string;
@@ -321,8 +340,13 @@ export interface StoryDelay extends DelayLine {
 /** Dead letters of one name that failed alike, newest first. */
 export interface DeadGroup {
   name: string;
-  /** The first line of the error, at most 200 characters; `null`: it has none. */
+  /**
+   * The first line of their errors, at most 200 characters, with `#` for what differs between them: a
+   * number, an id, an address, an instant. `null`: they have none.
+   */
   error: string | null;
+  /** The whole error of `sampleId`. */
+  example: string | null;
   count: Count;
   /** Their due times: when a delay died is not kept. */
   newestAt: Instant;

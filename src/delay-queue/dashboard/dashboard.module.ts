@@ -20,6 +20,7 @@ import { DATA_SOURCE } from '../database/chosen-data-source.js';
 import { DelayAdmin } from '../delay.admin.js';
 import { DelayHealth } from '../delay.health.js';
 import { DelayService } from '../delay.service.js';
+import { HandlerRegistry } from '../handlers/handler.registry.js';
 import { DashboardDatabase } from './dashboard-database.js';
 import { DashboardHandler, type HostRequest } from './handler.js';
 import { type DelayQueueDashboardOptions, resolveDashboardOptions } from './options.js';
@@ -97,6 +98,7 @@ export class DelayQueueDashboardModule
       delays: this.#of(DelayService),
       health: this.#of(DelayHealth),
       events: this.#of(DelayEvents),
+      handlers: this.#of(HandlerRegistry),
       options,
       dashboard,
       closing: this.#closing.signal,

@@ -6,13 +6,21 @@ import {
   DelayUnstableError,
 } from '../api/errors.js';
 import { describeError, printable } from '../api/error-text.js';
-import { isRefusal, sqlStateOf } from '../database/driver-errors.js';
+import { readsTrouble, type Trouble, troubleOf } from '../database/trouble.js';
+import type { ProblemKind } from './contract.js';
 import { Refusal } from './exchange.js';
 
 /** Reports an error that is not the viewer's. */
 export type Report = (error: unknown) => void;
 
-const QUERY_CANCELED = '57014';
+/** Others: the database is gone. */
+const PROBLEMS: Partial<Record<Trouble, ProblemKind>> = {
+  slow: 'slow',
+  cancelled: 'busy',
+  locked: 'busy',
+  pool: 'busy',
+  full: 'busy',
+};
 
 /** What a viewer is told of an error. One that is not of the request is reported, too. */
 export function refusalOf(error: unknown, report: Report): Refusal {
@@ -21,26 +29,35 @@ export function refusalOf(error: unknown, report: Report): Refusal {
   if (error instanceof DelayPayloadError) return new Refusal('invalid', error.message, 'payload');
   if (error instanceof DelayConflictError) return new Refusal('conflict', error.message);
   if (error instanceof DelayUnstableError) return new Refusal('busy', error.message);
-  if (sqlStateOf(error) === QUERY_CANCELED) {
-    return new Refusal(
-      'slow',
-      'The database did not answer in time. Narrow the filter: a key, a name or a shorter range.',
-    );
+  const trouble = troubleOf(error);
+  const problem = (trouble && PROBLEMS[trouble]) ?? 'databaseGone';
+  if (error instanceof DelayUnavailableError) {
+    const { message, cause } = error;
+    const why = cause === undefined ? '' : ` (${printable(describeError(cause))})`;
+    return new Refusal(problem, `${message}${why}`);
   }
-  if (error instanceof DelayUnavailableError || isConnectionError(error)) {
-    return new Refusal(
-      'databaseGone',
-      `The database cannot be reached: ${printable(describeError(error))}`,
-    );
-  }
+  if (trouble !== undefined) return new Refusal(problem, sentence(trouble, error));
   report(error);
   return new Refusal('failed', 'The dashboard failed. The log of the application has the error.');
 }
 
-/** Not the server's answer to a statement, and no mistake of ours. */
-const isConnectionError = (error: unknown): boolean => {
-  if (error instanceof TypeError || error instanceof RangeError) return false;
-  const state = sqlStateOf(error);
-  if (state !== undefined) return /^(?:08|57P|53)/.test(state);
-  return !isRefusal(error) && /connect|ECONN|terminat|timeout|socket/i.test(String(error));
-};
+function sentence(trouble: Trouble, error: unknown): string {
+  const reads = readsTrouble(error);
+  const what = reads.charAt(0).toUpperCase() + reads.slice(1);
+  // The dashboard's own limits: there is nothing more to say.
+  if (trouble === 'slow' || trouble === 'pool') return `${what}. Try again in a moment.`;
+  return `${what}: ${printable(describeError(error))}`;
+}
+
+/** What a filter selects took too long: a narrower one helps. */
+export async function filtered<Result>(filter: object, work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (troubleOf(error) !== 'slow' || Object.keys(filter).length === 0) throw error;
+    throw new Refusal(
+      'slow',
+      'The database did not answer in time. Narrow the filter: a key, a name or a shorter range.',
+    );
+  }
+}

@@ -44,9 +44,8 @@ function nameLine(name: string, counted: Counted): NameLine {
   const now = of(due, name);
   const later = of(ahead, name);
   const ended = of(ends, name);
-  const deadCount = dead.rows
-    .filter((row) => row.name === name)
-    .reduce((sum, { count }) => sum + count, 0);
+  const letters = of(dead, name);
+  const deadCount = letters?.count ?? 0;
   const running = now?.running ?? 0;
   const late = now?.late ?? 0;
   const held = now?.held ?? 0;
@@ -64,7 +63,7 @@ function nameLine(name: string, counted: Counted): NameLine {
     nodes: nodes.filter((node) => node.names.includes(name)).length,
     // `since` says what was read, and of that it is all.
     completed: counting(ended?.completed ?? 0, true),
-    retries: ended?.retries ?? 0,
+    retries: [now, later, letters, ended].reduce((sum, row) => sum + (row?.retries ?? 0), 0),
     cancelled: ended?.cancelled ?? 0,
     discarded: ended?.discarded ?? 0,
     latenessMs: latenessOf(ended),

@@ -4,6 +4,7 @@ import { filterOf } from '../client/arguments.js';
 import { SelectionStore } from '../store/selection.store.js';
 import type { Count, OperationAction, Preview } from './contract.js';
 import type { DashboardDatabase, Look } from './dashboard-database.js';
+import { filtered } from './failures.js';
 import { liveLine } from './lines.js';
 import type { Deed, Order } from './operation-order.js';
 
@@ -48,7 +49,7 @@ export class OperationPreviews {
     const filter = 'which' in deed ? deed.which.filter : namedBy(deed);
     if (filter === null) return NOTHING;
     const blocked = BLOCKED[deed.action] ?? {};
-    return this.database.look(async (look) => {
+    const looking = this.database.look(async (look) => {
       const { counted, isAll } = await this.#counted(look, filter);
       const count = (states: readonly LiveState[]): Count => ({
         count: states.reduce((sum, state) => sum + counted[state], 0),
@@ -67,6 +68,8 @@ export class OperationPreviews {
         sample: await sampleOf(look, filter, changeable),
       };
     });
+    const isListed = 'which' in deed && deed.which.listed !== null;
+    return filtered(isListed ? {} : filter, looking);
   }
 
   /** How many delays match; null: the order is not about those that match. */

@@ -1,5 +1,6 @@
-import type { HealthReason, HealthReport } from '../api/health.js';
+import type { HealthOptions, HealthReason, HealthReport } from '../api/health.js';
 import { pauseOf } from '../client/results.js';
+import { healthLimitsOf } from '../config/health-limits.js';
 import type { ResolvedOptions } from '../config/options.js';
 import { PauseStore } from '../store/limit.store.js';
 import {
@@ -20,13 +21,16 @@ import type {
   LimitLine,
   NameChoice,
   NodeLine,
+  NoteLine,
   Overview,
   PauseLine,
   SearchFilter,
 } from './contract.js';
-import type { DashboardDatabase, Look } from './dashboard-database.js';
+import type { Look } from './dashboard-database.js';
 import { instantOrNull } from './lines.js';
 import { nameLines } from './name-lines.js';
+import { notesOf } from './notes.js';
+import type { DashboardQueue } from './queue.js';
 import type { Rights } from './rights.js';
 
 /** By timeline: a bucket counts up to `readMax` wakes, all of them in 40 ms. */
@@ -48,24 +52,21 @@ export class OverviewReader {
   readonly #pauses: PauseStore;
   readonly #aliveMs: number;
 
-  constructor(
-    { installation, loadEveryMs }: ResolvedOptions,
-    private readonly database: DashboardDatabase,
-    private readonly checkHealth: (() => Promise<HealthReport>) | null,
-  ) {
+  constructor(private readonly queue: DashboardQueue) {
+    const { installation, loadEveryMs } = queue.options;
     this.#store = new OverviewStore(installation);
     this.#pauses = new PauseStore(installation);
     this.#aliveMs = loadEveryMs * LOADS_MISSED_MAX;
   }
 
   async read(rights: Rights): Promise<Overview> {
-    const report = rights.seesAll ? await this.checkHealth?.() : undefined;
-    const overview = await this.database.look((look) => this.#read(look, rights));
-    const health = report && {
-      ...report,
-      reasons: report.reasons.map((reason) => healthLine(reason, overview.now)),
-    };
-    return { ...overview, health: health ?? null };
+    const { health, dashboard, database } = this.queue;
+    if (!rights.seesAll) {
+      return { ...(await database.look((look) => this.#read(look, rights))), health: null };
+    }
+    const report = await health?.check(dashboard.health);
+    const overview = await database.look((look) => this.#read(look, rights));
+    return { ...overview, health: judged(report, overview, dashboard.health) };
   }
 
   async #read(look: Look, rights: Rights): Promise<Omit<Overview, 'health'>> {
@@ -81,7 +82,7 @@ export class OverviewReader {
       known: rights.seesAll ? await this.#store.names(look) : (rights.names ?? []),
       due: await this.#store.due(look, scope, this.#aliveMs),
       ahead: await this.#store.ahead(look, scope),
-      dead: await this.#store.dead(look, scope, GROUPS_READ_MAX),
+      dead: await this.#store.dead(look, scope, DEAD_READ_MAX, 'name'),
       ends,
       inGroups: rights.groups === null ? null : await this.#store.namesInScope(look, scope),
       estimates: rights.groups === null ? await this.#store.estimates(look) : new Map(),
@@ -105,8 +106,35 @@ export class OverviewReader {
           pausedAt: pausedAt.toISOString(),
           until: instantOrNull(until),
         })),
-      limits: (await this.#store.limits(look, scope)).map(limitLine),
+      limits: this.#limits((await this.#store.limits(look, scope)).map(limitLine), rights),
     };
+  }
+
+  /** A limit is in the table from the first claim on; before that, the handlers here know of theirs. */
+  #limits(met: readonly LimitLine[], rights: Rights): LimitLine[] {
+    const declared = (this.queue.handlers?.all() ?? []).flatMap(({ name, limits }) =>
+      limits === null ? [] : { name, ...limits },
+    );
+    const slotsOf = ({ name, group }: Pick<LimitLine, 'name' | 'group'>): number | null => {
+      const its = declared.find((one) => one.name === name);
+      return (group === null ? its?.all.concurrency : its?.perGroup.concurrency) || null;
+    };
+    const isMet = (name: string): boolean =>
+      met.some((line) => line.name === name && line.group === null);
+    return [
+      ...met.map((line) => ({ ...line, of: line.of ?? slotsOf(line) })),
+      ...declared
+        .filter(({ name, all }) => all.concurrency + all.burst > 0 && !isMet(name))
+        .filter(({ name }) => rights.sees({ name, group: null }))
+        .map(({ name }): LimitLine => ({
+          name,
+          group: null,
+          running: 0,
+          of: slotsOf({ name, group: null }),
+          fullSince: null,
+          nextAt: null,
+        })),
+    ];
   }
 
   async #timeline(look: Look, scope: Scope, which: keyof typeof TIMELINES): Promise<DueTimeline> {
@@ -122,8 +150,6 @@ export class OverviewReader {
   }
 }
 
-/** Of dead letters: all that are read. */
-const GROUPS_READ_MAX = 10_000;
 const DAY_MS = 86_400_000;
 
 const instant = (ms: number): string => new Date(ms).toISOString();
@@ -135,7 +161,7 @@ export const scopeOf = ({ names, groups }: Rights): Scope => ({
 
 function nodeLines(nodes: readonly NodeSeenRow[], nowMs: number): NodeLine[] {
   return nodes
-    .filter(({ isSilent, seenMs }) => !isSilent || nowMs - seenMs < SILENT_SHOWN_MS)
+    .filter(({ isSilent, awaitedMs }) => !isSilent || nowMs - awaitedMs < SILENT_SHOWN_MS)
     .map(({ name, names, startedMs, seenMs, isSilent, running, leaseEndsMs, read }) => ({
       name,
       names,
@@ -173,6 +199,18 @@ function searchOf(reason: HealthReason, now: string): SearchFilter | null {
   }
 }
 
+/** The report of this process's node, and what the overview shows beside it. */
+function judged(
+  report: HealthReport | undefined,
+  overview: Omit<Overview, 'health'>,
+  options: HealthOptions,
+): Overview['health'] {
+  const reasons = (report?.reasons ?? []).map((reason) => healthLine(reason, overview.now));
+  const notes = notesOf(overview, healthLimitsOf(options));
+  const isNew = ({ reason }: NoteLine): boolean => reasons.every((line) => line.reason !== reason);
+  return { status: report?.status ?? 'unknown', reasons, notes: notes.filter(isNew) };
+}
+
 const GROUPS_MAX = 200;
 
 /** Dead letters that failed alike, the newest first. */
@@ -181,24 +219,24 @@ export async function deadView(
   { installation }: Pick<ResolvedOptions, 'installation'>,
   rights: Rights,
 ): Promise<DeadView> {
-  const { rows, read } = await new OverviewStore(installation).dead(
-    look,
-    scopeOf(rights),
-    GROUPS_MAX,
-  );
+  const store = new OverviewStore(installation);
+  const { rows, read } = await store.dead(look, scopeOf(rights), GROUPS_MAX, 'kind');
   const isAll = read < DEAD_READ_MAX;
   const nowMs = await new SearchStore(installation).nowMs(look);
   return {
     now: new Date(nowMs).toISOString(),
-    groups: rows.map(({ name, line, count, newestMs, oldestMs, sampleId }): DeadGroup => ({
-      name,
-      error: line === '' ? null : line,
-      count: { count, is: isAll ? 'exact' : 'atLeast' },
-      newestAt: new Date(newestMs).toISOString(),
-      oldestAt: new Date(oldestMs).toISOString(),
-      sampleId,
-      search: { name, state: ['dead'], errorLine: line },
-    })),
+    groups: rows.map(
+      ({ name, kind, line, error, count, newestMs, oldestMs, sampleId }): DeadGroup => ({
+        name,
+        error: line === '' ? null : line,
+        example: error,
+        count: { count, is: isAll ? 'exact' : 'atLeast' },
+        newestAt: new Date(newestMs).toISOString(),
+        oldestAt: new Date(oldestMs).toISOString(),
+        sampleId,
+        search: { name, state: ['dead'], errorLine: kind },
+      }),
+    ),
     newestOnly: isAll ? null : DEAD_READ_MAX,
   };
 }

@@ -3,6 +3,7 @@ import type { ResolvedOptions } from '../config/options.js';
 import type { DelayAdmin } from '../delay.admin.js';
 import type { DelayHealth } from '../delay.health.js';
 import type { DelayService } from '../delay.service.js';
+import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { DashboardDatabase } from './dashboard-database.js';
 import type { ResolvedDashboardOptions } from './options.js';
 
@@ -17,6 +18,8 @@ export interface DashboardQueue {
   health: DelayHealth | null;
   /** Of the node in this process; `null`: there is none. */
   events: DelayEvents | null;
+  /** Of the node in this process; `null`: there is none. */
+  handlers: HandlerRegistry | null;
   options: ResolvedOptions;
   dashboard: ResolvedDashboardOptions;
   /** Aborted when the application closes: streams and running operations end. */

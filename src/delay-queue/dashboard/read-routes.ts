@@ -3,7 +3,7 @@ import { printableError } from '../api/error-text.js';
 import { checkInteger } from '../config/durations.js';
 import type { DashboardQueue } from './queue.js';
 import { DelayReader } from './delay-view.js';
-import { refusalOf } from './failures.js';
+import { filtered, refusalOf } from './failures.js';
 import { LiveStreams } from './live.js';
 import { OperationLog } from './operation-log.js';
 import type { OperationNews } from './operation-news.js';
@@ -21,14 +21,10 @@ const OPERATIONS_MAX = 50;
 
 /** All that is read. */
 export function readRoutes(queue: DashboardQueue, news: OperationNews): Route[] {
-  const { database, options, dashboard, health, closing } = queue;
+  const { database, options, dashboard, closing } = queue;
   const search = new DelaySearch(options);
   const delays = new DelayReader(options, dashboard.redact);
-  const overviews = new OverviewReader(
-    options,
-    database,
-    health && (() => health.check(dashboard.health)),
-  );
+  const overviews = new OverviewReader(queue);
   const log = new OperationLog(database);
   const logger = new Logger('DelayQueueDashboard');
   const streams = new LiveStreams({
@@ -45,7 +41,10 @@ export function readRoutes(queue: DashboardQueue, news: OperationNews): Route[] 
     get('search', ({ rights, query }) => {
       const filter = searchFilterIn(query);
       const page = pageIn(query);
-      return database.look((look) => search.page(look, filter, rights, page));
+      return filtered(
+        filter,
+        database.look((look) => search.page(look, filter, rights, page)),
+      );
     }),
     get('delay', ({ rights, query }) => {
       const which = { id: query.get('id') ?? '', endedAt: query.get('endedAt') };

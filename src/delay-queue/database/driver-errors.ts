@@ -58,8 +58,6 @@ const UNDEFINED: ReadonlySet<string> = new Set(['42P01', '42703', '42883']);
 /** The role lacks the right. */
 export const PERMISSION_DENIED = '42501';
 
-export const TOO_MANY_CONNECTIONS = '53300';
-
 /** `lock_timeout` has run out. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 

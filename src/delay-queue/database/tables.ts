@@ -133,7 +133,13 @@ export const extendedMs = (due: string, ms: string): string =>
 /** SQL for an instant in milliseconds, to the microsecond: `numeric`, exact in any year. */
 export const epochMs = (instant: string): string => `(extract(epoch FROM ${instant}) * 1e3)`;
 
-/** The same within the range of a `Date`, also for an infinite instant. LEAST would take no NULL. */
+/** SQL for how many milliseconds ago an instant was; NULL stays NULL. Minus infinity counts as the year 1. */
+export const ageMs = (now: string, instant: string): string =>
+  epochMs(
+    `${now} - CASE WHEN ${instant} IS NOT NULL THEN GREATEST(${instant}, '0001-01-01 00:00:00+00'::timestamptz) END`,
+  );
+
+/** As {@link epochMs}, within the range of a `Date`, also for an infinite instant. LEAST would take no NULL. */
 export const dateMs = (instant: string): string =>
   `CASE WHEN ${instant} IS NOT NULL THEN GREATEST(LEAST(${epochMs(instant)}, 8.64e15), -8.64e15) END`;
 

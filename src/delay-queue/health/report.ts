@@ -8,6 +8,7 @@ import type {
   HealthStatus,
   NodeReason,
 } from '../api/health.js';
+import { readsTrouble } from '../database/trouble.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import type { BacklogRow, SilentNode } from '../store/sql/health.sql.js';
 import {
@@ -170,7 +171,7 @@ function silentOf({ node, silentMs: exactMs }: SilentNode): BacklogReason {
 /** The database did not answer, or refused. */
 export function goneOf(error: unknown): DatabaseReason {
   const described = describeError(error);
-  const text = `the database does not answer: ${described}`;
+  const text = `${readsTrouble(error)}: ${described}`;
   return { reason: 'databaseGone', status: 'down', text, error: described };
 }
 

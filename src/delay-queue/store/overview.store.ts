@@ -90,10 +90,15 @@ export class OverviewStore {
   }
 
   /** Groups of dead letters that failed alike. */
-  async dead(runner: Runner, scope: Scope, groupsMax: number): Promise<Read<DeadRow>> {
+  async dead(
+    runner: Runner,
+    scope: Scope,
+    groupsMax: number,
+    by: 'name' | 'kind',
+  ): Promise<Read<DeadRow>> {
     const { sql, parameters } = matching(scope, 3);
     const given = [DEAD_READ_MAX, groupsMax, ...parameters];
-    const rows = await runner.query<Answer>(deadSql(this.#tables, sql), given);
+    const rows = await runner.query<Answer>(deadSql(this.#tables, sql, by), given);
     return readOf(rows.map(reader(DEAD)));
   }
 

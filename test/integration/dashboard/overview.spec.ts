@@ -44,7 +44,8 @@ describe('the overview', () => {
         live: exact(2),
         dead: exact(2),
         completed: exact(1),
-        retries: 2,
+        // Of what completed, and of each of the dead letters.
+        retries: 2 + 2 * 2,
         latenessMs: { p50: 1, p95: 1, p99: 1 },
       },
       { live: exact(3), running: exact(1), retrying: exact(1), late: exact(0) },

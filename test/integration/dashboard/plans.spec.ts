@@ -140,7 +140,7 @@ it.each(Object.entries(VIEWERS))('an overview for a viewer of %s', async (_who, 
   await store.buckets(runner, scope, { count: 60, stepMs: 3_600_000, readMax: 100 });
   await store.due(runner, scope, 30_000);
   await store.ahead(runner, scope);
-  await store.dead(runner, scope, 200);
+  await store.dead(runner, scope, 200, 'kind');
   await store.ends(runner, scope);
   await store.nodes(runner, 30_000);
   await store.names(runner);

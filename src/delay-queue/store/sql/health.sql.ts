@@ -1,4 +1,4 @@
-import { epochMs, type Tables, wakeOf } from '../../database/tables.js';
+import { ageMs, epochMs, type Tables, wakeOf } from '../../database/tables.js';
 import { asFlag, asJson, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
 import { clock, expectMany, IS_SERVED, liveNames, nodesNow } from './fragments/clock.js';
 import { anyHeld, fullLimits, throttledBy } from './stats.sql.js';
@@ -17,10 +17,6 @@ export type BacklogRow = RowOf<typeof BACKLOG>;
 
 /** Of an overdue row `d`. */
 const READ = `d.id, d.name, d.group_id, ${wakeOf('d')} AS since`;
-
-/** Minus infinity has no age. */
-const ageOf = (instant: string): string =>
-  epochMs(`clock.now - GREATEST(${instant}, '0001-01-01 00:00:00+00'::timestamptz)`);
 
 /**
  * What is overdue, by name; reads nothing of the future. A crowd of one name, such as a paused
@@ -61,7 +57,7 @@ of_name AS (
   GROUP BY d.name, d.held_by
 )
 SELECT ${selected(BACKLOG)}
-FROM (SELECT n.*, ${ageOf('n.since')} AS oldest_ms FROM of_name n, clock) w
+FROM (SELECT n.*, ${ageMs('clock.now', 'n.since')} AS oldest_ms FROM of_name n, clock) w
 ORDER BY w.since, w.name, w.held_by`;
 
 /** What is silent for longer is no news: a killed process may have been replaced. */

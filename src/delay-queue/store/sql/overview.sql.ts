@@ -1,4 +1,4 @@
-import { dateMs, epochMs, ON_PRIMARY, type Tables, wakeOf } from '../../database/tables.js';
+import { ageMs, dateMs, epochMs, ON_PRIMARY, type Tables, wakeOf } from '../../database/tables.js';
 import {
   asFlag,
   asInstant,
@@ -9,7 +9,7 @@ import {
   selected,
 } from '../rows/columns.js';
 import { clock, IS_SERVED, liveNames, lives, nodesNow, saidAt } from './fragments/clock.js';
-import { firstLine, namesWithKeys } from './fragments/filter.js';
+import { errorKind, firstLine, namesWithKeys } from './fragments/filter.js';
 import { anyHeld, fullLimits, runningUnder, throttledBy } from './stats.sql.js';
 
 /*
@@ -17,10 +17,6 @@ import { anyHeld, fullLimits, runningUnder, throttledBy } from './stats.sql.js';
  * of an index, and says how many it read: what has more is shown as "at least". `scope` is a
  * condition on row `d`, whose parameters come last; 'true' lets an index alone answer.
  */
-
-/** Minus infinity has no age. */
-const SINCE_YEAR_1 = (instant: string): string =>
-  `GREATEST(${instant}, '0001-01-01 00:00:00+00'::timestamptz)`;
 
 export const BUCKET = {
   fromMs: asInstant('b.begins_at'),
@@ -48,6 +44,9 @@ FROM bucket b, LATERAL (
 ) c
 ORDER BY b.n`;
 
+/** Attempts of rows `d` beyond their first. */
+const RETRIES = `pg_catalog.sum(GREATEST(d.attempts - 1, 0)) AS retries`;
+
 export const DUE = {
   name: asText('w.name'),
   running: asNumber('w.running'),
@@ -55,6 +54,7 @@ export const DUE = {
   late: asNumber('w.late'),
   held: asNumber('w.held'),
   oldestLateMs: asNumber<number | null>('w.oldest_late_ms'),
+  retries: asNumber('w.retries'),
   /** Of all names. */
   read: asNumber('r.read'),
 };
@@ -79,7 +79,7 @@ counted AS MATERIALIZED (
   SELECT d.name, d.group_id,
          pg_catalog.count(*) FILTER (WHERE d.wake > clock.now) AS running,
          pg_catalog.count(*) FILTER (WHERE d.wake <= clock.now AND d.attempts > 0) AS retrying,
-         pg_catalog.count(*) FILTER (WHERE d.wake <= clock.now) AS overdue,
+         pg_catalog.count(*) FILTER (WHERE d.wake <= clock.now) AS overdue, ${RETRIES},
          pg_catalog.min(d.wake) FILTER (WHERE d.wake <= clock.now) AS since
   FROM due d, clock
   WHERE ${scope}
@@ -95,9 +95,10 @@ of_group AS MATERIALIZED (
 SELECT ${selected(DUE)}
 FROM (SELECT pg_catalog.count(*) AS read FROM due) r
      LEFT JOIN (SELECT g.name, pg_catalog.sum(g.running) AS running, pg_catalog.sum(g.retrying) AS retrying,
+             pg_catalog.sum(g.retries) AS retries,
              COALESCE(pg_catalog.sum(g.overdue) FILTER (WHERE g.held_by IS NULL), 0) AS late,
              COALESCE(pg_catalog.sum(g.overdue) FILTER (WHERE g.held_by IS NOT NULL), 0) AS held,
-             ${epochMs(`(SELECT now FROM clock) - ${SINCE_YEAR_1('pg_catalog.min(g.since) FILTER (WHERE g.held_by IS NULL AND g.overdue > 0)')}`)} AS oldest_late_ms
+             ${ageMs('(SELECT now FROM clock)', 'pg_catalog.min(g.since) FILTER (WHERE g.held_by IS NULL)')} AS oldest_late_ms
       FROM of_group g GROUP BY g.name) w ON true
 ORDER BY w.name`;
 
@@ -105,6 +106,7 @@ export const AHEAD = {
   name: asText('w.name'),
   scheduled: asNumber('w.scheduled'),
   retrying: asNumber('w.retrying'),
+  retries: asNumber('w.retries'),
   read: asNumber('r.read'),
 };
 
@@ -119,41 +121,47 @@ ahead AS MATERIALIZED (
 SELECT ${selected(AHEAD)}
 FROM (SELECT pg_catalog.count(*) AS read FROM ahead) r
      LEFT JOIN (SELECT d.name, pg_catalog.count(*) FILTER (WHERE d.attempts = 0) AS scheduled,
-             pg_catalog.count(*) FILTER (WHERE d.attempts > 0) AS retrying
+             pg_catalog.count(*) FILTER (WHERE d.attempts > 0) AS retrying, ${RETRIES}
       FROM ahead d WHERE ${scope} GROUP BY d.name) w ON true
 ORDER BY w.name`;
 
 export const DEAD = {
   name: asText('w.name'),
+  kind: asText('w.kind'),
   line: asText('w.line'),
   count: asNumber('w.count'),
+  retries: asNumber('w.retries'),
   newestMs: asInstant('w.newest_at'),
   oldestMs: asInstant('w.oldest_at'),
   sampleId: asText('w.sample_id::text', 'sample_id'),
+  /** Of the sample, whole; null also where they are told apart by name alone. */
+  error: asText<string | null>('w.error'),
   read: asNumber('r.read'),
 };
 
 export type DeadRow = RowOf<typeof DEAD>;
 
 /**
- * The newest dead letters, by name and first line of the error. Parameters: how many are read, how
- * many groups; then the scope's.
+ * The newest dead letters, by name and, if wanted, by kind of error. Parameters: how many are read,
+ * how many groups; then the scope's.
  */
-export const deadSql = (tables: Tables, scope: string): string => `
+export const deadSql = (tables: Tables, scope: string, by: 'name' | 'kind'): string => `
 ${ON_PRIMARY}, dead AS MATERIALIZED (
-  SELECT d.id, d.name, d.group_id, d.due_at, d.last_error FROM ${tables.delay} d
+  SELECT d.id, d.name, d.group_id, d.due_at, d.attempts, d.last_error FROM ${tables.delay} d
   WHERE d.wake_at >= 'infinity'
   ORDER BY d.wake_at DESC, d.id DESC LIMIT $1::int
 )
 SELECT ${selected(DEAD)}
 FROM (SELECT pg_catalog.count(*) AS read FROM dead) r
-     LEFT JOIN (SELECT d.name, ${firstLine('d.last_error')} AS line, pg_catalog.count(*) AS count,
+     LEFT JOIN LATERAL (SELECT g.*, ${by === 'kind' ? `(SELECT s.last_error FROM ${tables.delay} s WHERE s.id = g.sample_id)` : 'NULL::text'} AS error
+      FROM (SELECT d.name, d.kind, pg_catalog.count(*) AS count, ${RETRIES},
+             CASE WHEN pg_catalog.min(d.line) = pg_catalog.max(d.line) THEN pg_catalog.min(d.line) ELSE d.kind END AS line,
              pg_catalog.max(d.due_at) AS newest_at, pg_catalog.min(d.due_at) AS oldest_at,
              pg_catalog.max(d.id) AS sample_id
-      FROM dead d WHERE ${scope}
-      GROUP BY d.name, ${firstLine('d.last_error')}) w ON true
-ORDER BY w.sample_id DESC NULLS LAST
-LIMIT $2::int`;
+      FROM (SELECT d.*, ${by === 'kind' ? `${errorKind('d.last_error')} AS kind, ${firstLine('d.last_error')} AS line` : `'' AS kind, '' AS line`} FROM dead d WHERE ${scope}) d
+      GROUP BY d.name, d.kind) g
+      ORDER BY g.sample_id DESC LIMIT $2::int) w ON true
+ORDER BY w.sample_id DESC`;
 
 export const ENDS = {
   name: asText('w.name'),
@@ -184,7 +192,7 @@ ended AS MATERIALIZED (
 SELECT ${selected(ENDS)}
 FROM (SELECT pg_catalog.count(*) AS read, pg_catalog.min(ended_at) AS since FROM ended) r
      LEFT JOIN (SELECT d.name, pg_catalog.count(*) FILTER (WHERE d.state = 'completed') AS completed,
-             COALESCE(pg_catalog.sum(GREATEST(d.attempts - 1, 0)) FILTER (WHERE d.state = 'completed'), 0) AS retries,
+             ${RETRIES},
              pg_catalog.count(*) FILTER (WHERE d.state = 'cancelled') AS cancelled,
              pg_catalog.count(*) FILTER (WHERE d.state = 'discarded') AS discarded,
              pg_catalog.percentile_cont('{0.5,0.95,0.99}'::float8[]) WITHIN GROUP (ORDER BY d.lateness_ms)
@@ -200,7 +208,9 @@ export const nodeSeen = (tables: Tables) => ({
     read: (text: string) => JSON.parse(text) as string[],
   },
   startedMs: asInstant(saidAt('n.started_at', tables)),
-  seenMs: asInstant(saidAt('GREATEST(n.seen_at, n.idle_until)', tables)),
+  seenMs: asInstant(saidAt('n.seen_at', tables)),
+  /** An idle node need not be seen until then. */
+  awaitedMs: asInstant(saidAt('GREATEST(n.seen_at, n.idle_until)', tables)),
   isSilent: asFlag(`(NOT ${lives('n', nodesNow(tables), '$1::float8')})`),
   running: asNumber('COALESCE(r.running, 0)'),
   leaseEndsMs: asMs<number | null>(dateMs('r.ends_at')),

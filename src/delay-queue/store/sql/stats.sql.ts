@@ -1,5 +1,5 @@
 import type { GroupOrder } from '../../api/selection.js';
-import { dateMs, epochMs, type Tables, wakeOf } from '../../database/tables.js';
+import { ageMs, dateMs, type Tables, wakeOf } from '../../database/tables.js';
 import { asFlag, asInstant, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
 import { clock, IS_SERVED, liveNames, lives, nodesNow, saidAt } from './fragments/clock.js';
 import { stateAt } from './fragments/filter.js';
@@ -91,9 +91,6 @@ export const waitsFor = (tables: Tables): string => {
 const COUNTED = `${stateAt('clock.now')} AS state,
          CASE WHEN ${wakeOf('d')} <= clock.now THEN ${wakeOf('d')} END AS overdue_since`;
 
-/** Minus infinity has no age. GREATEST ignores NULL, and without an overdue row both are NULL. */
-const NOT_INFINITE = `GREATEST(pg_catalog.min(overdue_since), CASE WHEN pg_catalog.count(overdue_since) > 0 THEN '0001-01-01 00:00:00+00'::timestamptz END)`;
-
 /** Rows of a group by state, and the overdue ones: their wake is past and no attempt has begun. */
 const COUNTS = `pg_catalog.count(*) AS total,
          pg_catalog.count(*) FILTER (WHERE state = 'scheduled') AS scheduled,
@@ -101,7 +98,7 @@ const COUNTS = `pg_catalog.count(*) AS total,
          pg_catalog.count(*) FILTER (WHERE state = 'retrying') AS retrying,
          pg_catalog.count(*) FILTER (WHERE state = 'dead') AS dead,
          pg_catalog.count(overdue_since) AS overdue,
-         ${epochMs(`(SELECT now FROM clock) - ${NOT_INFINITE}`)} AS oldest_overdue_ms`;
+         ${ageMs('(SELECT now FROM clock)', 'pg_catalog.min(overdue_since)')} AS oldest_overdue_ms`;
 
 /** The counts of row `c`. */
 const OF_EACH = {

@@ -47,7 +47,7 @@ function groups({ groups: its, newestOnly }: DeadView) {
         </thead>
         <tbody>
           {its.map((group) => (
-            <Group key={`${group.name}\n${group.error ?? ''}`} group={group} />
+            <Group key={`${group.name}\n${group.search.errorLine}`} group={group} />
           ))}
         </tbody>
       </table>
@@ -59,7 +59,7 @@ function groups({ groups: its, newestOnly }: DeadView) {
 function Group({ group }: { group: DeadGroup }) {
   const said = words.value;
   const { dead } = said.acting;
-  const { name, error, search } = group;
+  const { name, error, example, search } = group;
   return (
     <tr data-row>
       <th scope="row">
@@ -71,6 +71,12 @@ function Group({ group }: { group: DeadGroup }) {
           <bdi>{name}</bdi>
         </a>
         <p class="dead-error">{error === null ? dead.noError : <bdi>{error}</bdi>}</p>
+        {example !== null && example !== error && (
+          <details class="dead-error">
+            <summary>{dead.example}</summary>
+            <pre tabIndex={0}>{example}</pre>
+          </details>
+        )}
       </th>
       <td class="number" data-label={dead.count}>
         {counted(said, group.count)}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Count, NameLine, Overview } from '../../contract.js';
+import { type Count, LATE_MS, type NameLine, type Overview } from '../../contract.js';
 import { hrefOf } from '../address/address.js';
 import { searchHref } from '../address/filter.js';
 import { words } from '../words/language.js';
@@ -11,13 +11,14 @@ export function Figures({ overview: { names, now } }: { overview: Overview }) {
   const late = sumOf(names, 'late');
   const dead = sumOf(names, 'dead');
   const oldestMs = Math.max(-1, ...names.map(({ oldestLateMs }) => oldestLateMs ?? -1));
+  const lateTone = oldestMs >= LATE_MS ? 'amber' : '';
   const lateHref = searchHref({ state: ['scheduled', 'retrying'], dueBefore: now });
   return (
     <dl class="figures">
-      <Figure name={said.figures.late} tone={late.count > 0 ? 'amber' : ''}>
+      <Figure name={said.figures.late} tone={lateTone}>
         <a href={lateHref}>{counted(said, late)}</a>
       </Figure>
-      <Figure name={said.figures.oldest} tone={oldestMs > 0 ? 'amber' : ''}>
+      <Figure name={said.figures.oldest} tone={lateTone}>
         {oldestMs < 0 ? '–' : <a href={lateHref}>{span(said, oldestMs)}</a>}
       </Figure>
       <Figure name={said.figures.dead} tone={dead.count > 0 ? 'red' : ''}>

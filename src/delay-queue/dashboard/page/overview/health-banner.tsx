@@ -1,18 +1,27 @@
-import type { HealthLine, Overview } from '../../contract.js';
+import type { NoteLine, Overview } from '../../contract.js';
 import { searchHref } from '../address/filter.js';
+import { connection } from '../api/live.js';
 import { words } from '../words/language.js';
 
 /** Whether all is well, and what is not; each reason leads to its delays. */
 export function HealthBanner({ overview: { health } }: { overview: Overview }) {
   if (health === null) return null;
   const said = words.value.health;
+  // What was well a while ago need not be now.
+  const isOld = connection.value === 'lost' || connection.value === 'trouble';
+  const status = isOld ? 'unknown' : health.status;
+  const isWell = status === 'up' && health.notes.length === 0;
+  const lines = isOld ? [] : [...health.reasons, ...health.notes];
   return (
-    <section class={`health ${health.status}`} aria-labelledby="health-title">
-      <h2 id="health-title">{said[health.status]}</h2>
-      {health.reasons.length > 0 && (
+    <section
+      class={`health ${isWell ? 'up' : status === 'up' ? 'noted' : status}`}
+      aria-labelledby="health-title"
+    >
+      <h2 id="health-title">{isWell ? said.well : said[status]}</h2>
+      {lines.length > 0 && (
         <ul>
-          {health.reasons.map((line, at) => (
-            <li key={`${line.reason} ${line.name ?? ''} ${at}`}>
+          {lines.map((line, at) => (
+            <li key={`${line.reason} ${at}`}>
               <Reason line={line} />
             </li>
           ))}
@@ -22,7 +31,7 @@ export function HealthBanner({ overview: { health } }: { overview: Overview }) {
   );
 }
 
-function Reason({ line: { reason, text, search } }: { line: HealthLine }) {
+function Reason({ line: { reason, text, search } }: { line: NoteLine }) {
   const { healthReasons, showDelays } = words.value;
   const title = healthReasons[reason];
   return (

@@ -34,7 +34,11 @@ function Limit({ limit: { name, group, running, of, fullSince, nextAt } }: { lim
           <bdi>{group === null ? name : `${name} · ${group}`}</bdi>
         </a>
         <span class="figure">
-          {of === null ? rate : use(count(said, running), count(said, of))}
+          {of !== null
+            ? use(count(said, running), count(said, of))
+            : nextAt === null
+              ? said.nodes.running(count(said, running))
+              : rate}
         </span>
       </p>
       {of !== null && of > 0 && <Meter of={running / of} />}

@@ -1,6 +1,11 @@
 import { Panel } from '../../../../ui/panel.js';
-import { count } from '../../../../ui/written.js';
-import type { Count, NameLine, Overview, SearchFilter } from '../../contract.js';
+import {
+  type Count,
+  LATE_MS,
+  type NameLine,
+  type Overview,
+  type SearchFilter,
+} from '../../contract.js';
 import { PauseButton } from '../act/pause-buttons.js';
 import { searchHref } from '../address/filter.js';
 import { Empty } from '../parts/empty.js';
@@ -32,7 +37,7 @@ export function NamesPanel({ overview: { names, since, now } }: { overview: Over
             </tbody>
           </table>
           <p class="note wide">
-            {said.names.since} <At at={since} />
+            {said.names.since} <At at={since} />. {said.names.liveRetries}
           </p>
         </>
       )}
@@ -79,6 +84,9 @@ function Line({ line, now }: { line: NameLine; now: string }) {
   const said = words.value;
   const { name, latenessMs, oldestLateMs } = line;
   const late: SearchFilter = { name, state: ['scheduled', 'retrying'], dueBefore: now };
+  const lateTone = (oldestLateMs ?? 0) >= LATE_MS ? 'amber' : '';
+  const isAll = [line.running, line.retrying, line.dead].every(({ is }) => is === 'exact');
+  const retries: Count = { count: line.retries, is: isAll ? 'exact' : 'atLeast' };
   return (
     <tr data-row>
       <th scope="row">
@@ -86,15 +94,15 @@ function Line({ line, now }: { line: NameLine; now: string }) {
           <bdi>{name}</bdi>
         </a>
         {line.isPaused && <span class="pill amber">{said.names.paused}</span>}
-        {line.nodes === 0 && <span class="pill red">{said.names.unserved}</span>}
+        {line.nodes === 0 && line.live.count > 0 && (
+          <span class="pill red">{said.names.unserved}</span>
+        )}
         {!line.isPaused && <PauseButton name={name} />}
       </th>
-      <td class={line.late.count > 0 ? 'amber' : ''}>
+      <td class={lateTone}>
         <Linked of={line.late} filter={late} />
       </td>
-      <td class={oldestLateMs === null ? '' : 'amber'}>
-        {oldestLateMs === null ? <None /> : span(said, oldestLateMs)}
-      </td>
+      <td class={lateTone}>{oldestLateMs === null ? <None /> : span(said, oldestLateMs)}</td>
       <td class="roomy">
         <Linked of={line.running} filter={{ name, state: ['running'] }} />
       </td>
@@ -109,7 +117,7 @@ function Line({ line, now }: { line: NameLine; now: string }) {
       <td class="wide">
         <Linked of={line.completed} filter={{ name, state: ['completed'] }} />
       </td>
-      <td class="wide">{line.retries === 0 ? <None /> : count(said, line.retries)}</td>
+      <td class="wide">{retries.count === 0 ? <None /> : counted(said, retries)}</td>
       <td class="wide">
         {latenessMs === null
           ? '–'

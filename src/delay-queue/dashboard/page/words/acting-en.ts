@@ -184,6 +184,7 @@ export const acting = {
       'A delay becomes one when its last attempt has failed. It stays until it is retried or discarded.',
     newestOnly: (n: string) => `Only the newest ${n} were read.`,
     noError: 'without an error',
+    example: 'Example',
     count: 'Number',
     error: 'Name and error',
     newest: 'Newest due',

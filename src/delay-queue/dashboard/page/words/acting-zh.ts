@@ -162,6 +162,7 @@ export const acting: Acting = {
     noneHint: '任务最后一次执行失败后成为死信，直到被重试或丢弃。',
     newestOnly: (n) => `只读取了最新的 ${n} 封。`,
     noError: '无错误信息',
+    example: '示例',
     count: '数量',
     error: '名称与错误',
     newest: '最新到期',

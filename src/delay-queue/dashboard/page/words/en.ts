@@ -35,8 +35,8 @@ const problems: Record<ProblemKind | 'unreachable', string> = {
   conflict: 'Something else changed meanwhile. Look again.',
   forged: 'The request was refused.',
   busy: 'The server is busy. Try again in a moment.',
-  slow: 'The database took too long. Narrow the filter.',
-  databaseGone: 'The database does not answer.',
+  slow: 'The database took too long.',
+  databaseGone: 'The dashboard has no database.',
   failed: 'The server failed. Its log has the error.',
   unreachable: 'The server does not answer. Try again in a moment.',
 };
@@ -168,7 +168,9 @@ export const en = {
   },
 
   health: {
-    up: 'All is well',
+    well: 'All is well',
+    up: 'Within the limits',
+    unknown: 'Health is not known',
     degraded: 'Needs attention',
     down: 'Down',
   },
@@ -194,7 +196,8 @@ export const en = {
     title: 'Names',
     none: 'No names yet',
     noneHint: 'A name appears here when a node serves it with @OnDelay, or a delay has it.',
-    since: 'Completed, retries and lateness since',
+    since: 'What has ended is counted since',
+    liveRetries: 'Retries include those of live delays.',
     name: 'Name',
     late: 'Late',
     oldest: 'Oldest',
@@ -231,8 +234,9 @@ export const en = {
   },
   limits: {
     title: 'Limits',
-    none: 'No limits',
-    noneHint: 'A handler has them with concurrency or rate: so many at a time, across all nodes.',
+    none: 'No limits known here',
+    noneHint:
+      'A handler declares them with global or perGroup. One that another process declares appears with its first claim.',
     rate: 'rate',
     use: (n: string, of: string) => `${n} of ${of}`,
     full: 'full since',

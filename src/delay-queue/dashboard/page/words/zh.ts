@@ -43,8 +43,8 @@ export const zh: Words = {
     conflict: '期间已有其他变更，请重新查看。',
     forged: '请求被拒绝。',
     busy: '服务器繁忙，请稍后再试。',
-    slow: '数据库用时过长，请缩小筛选范围。',
-    databaseGone: '数据库没有响应。',
+    slow: '数据库用时过长。',
+    databaseGone: '看板没有可用的数据库。',
     failed: '服务器出错，详情见其日志。',
     unreachable: '服务器没有响应，请稍后再试。',
   },
@@ -137,7 +137,13 @@ export const zh: Words = {
     shortcuts: '本列表',
   },
 
-  health: { up: '一切正常', degraded: '需要关注', down: '故障' },
+  health: {
+    well: '一切正常',
+    up: '在限度之内',
+    unknown: '健康状况未知',
+    degraded: '需要关注',
+    down: '故障',
+  },
   figures: { late: '逾期', oldest: '最久逾期', dead: '死信', running: '执行中', live: '未结束' },
   due: {
     title: '即将到期',
@@ -154,7 +160,8 @@ export const zh: Words = {
     title: '名称',
     none: '还没有名称',
     noneHint: '有节点以 @OnDelay 处理某个名称，或有任务使用它时，它会出现在这里。',
-    since: '完成、重试与延迟的统计始于',
+    since: '已结束任务的统计始于',
+    liveRetries: '重试包括未结束的任务。',
     name: '名称',
     late: '逾期',
     oldest: '最久',
@@ -191,8 +198,9 @@ export const zh: Words = {
   },
   limits: {
     title: '限额',
-    none: '没有限额',
-    noneHint: '处理方法可用 concurrency 或 rate 设定：所有节点合计同时多少个。',
+    none: '此处没有已知的限额',
+    noneHint:
+      '处理方法以 global 或 perGroup 声明限额；由其他进程声明的限额在其首次领取任务后出现。',
     rate: '速率',
     use: (n, of) => `${n} / ${of}`,
     full: '已满，始于',
