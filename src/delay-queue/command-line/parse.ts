@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { quoted } from '../api/error-text.js';
+import { nearest } from '../config/known-options.js';
 import { type Command, COMMANDS, isCommand, PROGRAM } from './commands.js';
 import { isOption, type Option, type OptionName, OPTIONS } from './options.js';
 
@@ -133,32 +134,10 @@ function checkPositional({ command, positional }: Arguments, known: Command): vo
   }
 }
 
-/** The nearest word, if it is near. */
-export function meantBy<Word extends string>(
+/** The word that was probably meant: one that begins so, or the nearest. */
+export const meantBy = <Word extends string>(
   word: string,
   words: readonly Word[],
-): Word | undefined {
-  const most = word.length < 4 ? 1 : Math.max(2, Math.floor(Math.min(word.length, 12) / 3));
-  let nearest: Word | undefined;
-  let leastChanges = most + 1;
-  for (const each of words) {
-    const changes = each.startsWith(word) && word.length > 1 ? 1 : changesBetween(word, each);
-    if (changes < leastChanges) [nearest, leastChanges] = [each, changes];
-  }
-  return nearest;
-}
-
-/** Levenshtein's distance. Words of any length: only the first 40 characters count. */
-function changesBetween(one: string, other: string): number {
-  const [a, b] = [one.slice(0, 40), other.slice(0, 40)];
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const swap = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(swap, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
-}
+): Word | undefined =>
+  words.find((each) => word.length > 1 && each.startsWith(word)) ??
+  nearest(word, words, word.length < 4 ? 1 : undefined);

@@ -244,11 +244,11 @@ function recordOf(value: unknown, field: string): Record<string, unknown> {
 const COMPARED_LENGTH_MAX = 40;
 
 /** @returns the one that was probably meant, if any is so close */
-export function nearest(
+export function nearest<Known extends string>(
   name: string,
-  known: readonly string[],
+  known: readonly Known[],
   distanceMax = Math.max(2, Math.floor(Math.min(name.length, COMPARED_LENGTH_MAX) / 3)),
-): string | undefined {
+): Known | undefined {
   const wanted = name.slice(0, COMPARED_LENGTH_MAX).toLowerCase();
   return known
     .map((option) => ({ option, distance: editDistance(wanted, option.toLowerCase()) }))
