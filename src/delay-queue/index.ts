@@ -148,10 +148,9 @@ export type { PayloadCodec, PayloadOwner } from './config/payloads.js';
 export { DelayAroundError } from './api/errors.js';
 export { type PayloadIssue, DelayPayloadError, DelayCodecError } from './api/errors.js';
 export {
+  joinTransaction,
   joinTransactionHost,
-  joinTypeormTransactional,
   type ClsTransactionHost,
-  type TypeormTransactionalContext,
 } from './join-transactions.js';
 export { delayQueueMigrations, type MigrationClass } from './store/tables/migrations.js';
 export { runMigrations } from './store/tables/migrations.js';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { joinTransactionHost, joinTypeormTransactional } from 'nestjs-delay-queue';
+import { joinTransaction, joinTransactionHost } from 'nestjs-delay-queue';
 import { createTestDatabase } from '../support/database.js';
 import { NodeProcess } from '../support/node-process.js';
 
@@ -8,7 +8,6 @@ interface Told {
   modes: Record<string, string>;
   effects: string[];
   delays: string[];
-  hooks: string[];
   refused: string[];
 }
 
@@ -19,7 +18,7 @@ it.each(['cls', 'typeorm-transactional'] as const)(
     const file = 'test/integration/fixtures/joined-application.ts';
     const env = { JOINED_URL: database.url, LIBRARY: library };
     const application = NodeProcess.start<Told>(file, { env });
-    const { told, modes, effects, delays, hooks, refused } = await application.waitFor(
+    const { told, modes, effects, delays, refused } = await application.waitFor(
       (message) => 'told' in message,
     );
     await application.exited;
@@ -45,20 +44,13 @@ it.each(['cls', 'typeorm-transactional'] as const)(
     const ofModes = Object.keys(modes).filter((mode) => mode !== 'never');
     expect(effects).toEqual([...ofModes.map((mode) => `modes ${mode}`), 'succeeds'].toSorted());
     expect(delays).toEqual(['modes required', 'succeeds']);
-    const ends = [
-      'modes required: commit',
-      'succeeds: commit',
-      'fails: rollback',
-      'forgotten: rollback',
-    ];
-    expect(hooks).toEqual(isCls ? [] : ends);
   },
 );
 
 it.each([
   () => joinTransactionHost({ tx: undefined }),
   () => joinTransactionHost(undefined as never),
-  () => joinTypeormTransactional(undefined as never),
+  () => joinTransaction(undefined as never),
 ])('what is no such library is refused: %s', (join) => {
   expect(join).toThrow(expect.objectContaining({ code: 'DELAY_CONFIG' }));
 });

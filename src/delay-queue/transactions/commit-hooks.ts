@@ -17,7 +17,6 @@ interface Piece {
   depth: number;
   committed?: Committed;
   rolledBack?: () => void;
-  over?: (end: TransactionEnd) => void;
 }
 
 /** An open transaction in which the library was called. */
@@ -225,8 +224,7 @@ export class TransactionEnds implements EntitySubscriberInterface {
 }
 
 function decide(piece: Omit<Piece, 'depth'>, { end, certain }: Ended): void {
-  const { committed, rolledBack, over } = piece;
-  over?.(end);
+  const { committed, rolledBack } = piece;
   if (end !== 'rolled back') committed?.(certain);
   if (end !== 'committed') rolledBack?.();
 }

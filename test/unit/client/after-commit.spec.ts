@@ -249,7 +249,7 @@ describe('the subscriber', () => {
     after.stop();
     const blind = new FakeRunner(dataSource, false);
     await blind.begin();
-    TransactionEnds.of(dataSource).leave(blind as never, { over: (end) => told.push(end) });
+    TransactionEnds.of(dataSource).leave(blind as never, { committed: () => told.push('committed') });
     await blind.commit();
     expect([told, count()]).toEqual([['committed'], 1]);
     await turn();

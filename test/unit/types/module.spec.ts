@@ -1,3 +1,4 @@
+import type { AsyncLocalStorage } from 'node:async_hooks';
 import { expect, it } from '@jest/globals';
 import type { DynamicModule } from '@nestjs/common';
 import {
@@ -16,16 +17,15 @@ import {
   type DelayQueueOptionsFactory,
   delayQueueMigrations,
   type Duration,
+  joinTransaction,
   joinTransactionHost,
-  joinTypeormTransactional,
   type MigrationClass,
   runMigrations,
-  type TypeormTransactionalContext,
   WHEEL_CAPACITY,
   type WheelService,
   type WheelTimer,
 } from 'nestjs-delay-queue';
-import { DataSource, type MigrationInterface } from 'typeorm';
+import { DataSource, type EntityManager, type MigrationInterface } from 'typeorm';
 import { fits, same } from '../../support/same-type.js';
 
 class Configured implements DelayQueueOptionsFactory {
@@ -94,16 +94,14 @@ async function tables(dataSource: DataSource) {
   same<MigrationClass, new () => MigrationInterface>(true);
 }
 
-function joins(host: ClsTransactionHost, context: TypeormTransactionalContext) {
+function joins(host: ClsTransactionHost, storage: AsyncLocalStorage<EntityManager>) {
   fits<AroundFunction>(joinTransactionHost(host));
-  fits<AroundFunction>(joinTypeormTransactional(context));
-  fits<AroundFunction>(joinTypeormTransactional(context, 'second'));
+  fits<AroundFunction>(joinTransaction((manager, next) => storage.run(manager, next)));
   // @ts-expect-error -- a manager is no host
   joinTransactionHost(new DataSource({ type: 'postgres' }).manager);
-  // @ts-expect-error -- a host is no context
-  joinTypeormTransactional(host);
+  // @ts-expect-error -- a host opens no context
+  joinTransaction(host);
   same<ClsTransactionHost, { readonly tx: unknown }>(true);
-  same<Parameters<TypeormTransactionalContext['set']>, [key: string, value: unknown]>(true);
 }
 
 function timers(wheel: WheelService) {
