@@ -76,7 +76,7 @@ export interface DelayEventMap {
   superseded: [AttemptEndEvent];
   /** The lease was lost. The result of the handler was ignored. */
   lost: [AttemptEvent];
-  /** The attempt is over, but its handler still runs; `overrunning` handlers of the name do so. */
+  /** The timeout has passed or the attempt is over, but its handler still runs; `overrunning` handlers of the name do so. */
   overrunning: [AttemptEvent & { overrunning: number }];
   /**
    * At start, this node removed a recurring delay whose `@RepeatDelay` is not in its code. It

@@ -186,14 +186,23 @@ function isKnown(timeZone: string): boolean {
   }
 }
 
+/** Not a step or a count, as in `MON-FRI/2` and `FRI#3`. */
+const WEEKDAY_NUMBER = /(?:^|[,-])\d/;
+
 /** Five fields, or six with the seconds first. A date or a year field would end the recurrence. */
 function checkCron(value: unknown): string {
   const cron = checkText(value, 'cron', TEXT_LENGTH_MAX).trim();
-  const fields = cron.split(/\s+/).length;
-  if (fields !== 5 && fields !== 6) {
+  const fields = cron.split(/\s+/);
+  if (fields.length !== 5 && fields.length !== 6) {
     throw new DelayInvalidError(
       'cron',
       `must have five fields, like '0 3 * * *', or six with the seconds in front, not ${shown(value)}`,
+    );
+  }
+  if (cron.includes('?') && WEEKDAY_NUMBER.test(fields.at(-1)!)) {
+    throw new DelayInvalidError(
+      'cron',
+      `has the number of a weekday beside ?, as Quartz writes it: 2 is Monday there and Tuesday here. Write MON or TUE, not ${shown(value)}`,
     );
   }
   if (firstInstantOf(cron) !== undefined) return cron;

@@ -163,6 +163,10 @@ export class Call implements ActingCall, Holder {
   over = false;
   /** Called when the call no longer waits for its handler. */
   onCut: ((outcome: Outcome) => void) | undefined;
+  /** Called when its timeout has passed and the call waits for its handler all the same. */
+  onLate: (() => void) | undefined;
+  /** How it ends then. */
+  late: Outcome | undefined;
 
   #open: readonly Attempt[];
   /** Outcomes decided before the others. */
@@ -238,7 +242,11 @@ export class Call implements ActingCall, Holder {
     }
     const error = new DelayTimeoutError(timeoutMs);
     this.#stop.because(error);
-    this.#cut({ kind: this.isReading ? 'unreadable' : 'failed', error });
+    if (this.isReading) return this.#cut({ kind: 'unreadable', error });
+    const outcome: Outcome = { kind: 'failed', error };
+    if (!this.#goesAlone) return this.#cut(outcome);
+    this.late = outcome;
+    this.onLate?.();
   }
 
   /** A lost lease stops the handler only if no other attempt is left. */
@@ -314,6 +322,11 @@ export class Call implements ActingCall, Holder {
       const its = said?.get(attempt) ?? all;
       tell(attempt, this.#stopped?.ofOne(attempt, its) ?? its);
     }
+  }
+
+  /** Runs of a recurring delay never overlap, so the next one waits for a plain handler's end. */
+  get #goesAlone(): boolean {
+    return !this.handler.transactional && this.#open.some(({ occurrence }) => occurrence !== null);
   }
 
   get #stop(): Stop {

@@ -327,8 +327,10 @@ export class Executor {
       if (!call.called) return;
       this.#overrun(first, running.outcome, outcome.kind === 'aborted' ? QUIET_MS : 0);
     };
+    call.onLate = () => this.#overrun(first, running.outcome, 0);
     void running.outcome.then((outcome) => {
-      if (!call.over) this.#end(call, running, outcome);
+      if (call.over) return;
+      this.#end(call, running, call.stopping === undefined ? (call.late ?? outcome) : outcome);
     });
   }
 
