@@ -8,10 +8,7 @@
 import { spawn } from 'node:child_process';
 
 const STAGES = [
-  [
-    ['typecheck:code', 'build', 'lint'],
-    ['format:check', 'package', 'package:check', 'typecheck:pages'],
-  ],
+  [['lint'], ['build', 'format:check', 'package', 'package:check']],
   [['test']],
   [
     ['test:matrix -- --only 15 --settings hostile --focused'],

@@ -5,9 +5,9 @@ export interface Application {
   /** Also in `npm run ci`: what getting started says, and the three that most have. */
   inGate?: true;
   /** It has sources of its own and none of `shop`. */
-  isComplete?: true;
+  isComplete?: boolean;
   /** It also serves the dashboard, in its own way: `served.ts`. */
-  hasDashboard?: true;
+  hasDashboard?: boolean;
   /** Default `npm install`. */
   install?: string[];
   /** Scripts of its `package.json`, in this order; none: what getting started says under that heading. */

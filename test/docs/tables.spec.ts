@@ -55,6 +55,9 @@ const CHECKS: Record<string, (options: object) => unknown> = {
   'Recurring delays': (options) => declarationOf('a', options, DEFAULTS.payloads),
 };
 
+/** So many milliseconds look like a point in time. */
+const written = (value: number) => (value < 1e12 ? value : `${value / 86_400_000}d`);
+
 it.each(Object.keys(CHECKS))('docs/api.md has the ranges of its options: %s', (heading) => {
   for (const [cell, , range = ''] of rowsUnder(heading)) {
     // Two numbers or two durations: `1 to 10,000`, `100 ms to 1 h, below ...`.
@@ -64,8 +67,6 @@ it.each(Object.keys(CHECKS))('docs/api.md has the ranges of its options: %s', (h
     const [option, min] = [coded(cell), amount(least, unitOfLeast)];
     // What is below another option ends before its own range does.
     const max = amount(most, unit) - (below === undefined ? 0 : 1);
-    // So many milliseconds look like a point in time.
-    const written = (value: number) => (value < 1e12 ? value : `${value / 86_400_000}d`);
     const given = (value: number) => () => CHECKS[heading]?.({ [option]: written(value) });
     for (const right of [min, max]) expect(given(right)).not.toThrow();
     for (const wrong of [min - 1, max + 1]) expect(given(wrong)).toThrow(`${option}: must`);

@@ -249,7 +249,9 @@ describe('the subscriber', () => {
     after.stop();
     const blind = new FakeRunner(dataSource, false);
     await blind.begin();
-    TransactionEnds.of(dataSource).leave(blind as never, { committed: () => told.push('committed') });
+    TransactionEnds.of(dataSource).leave(blind as never, {
+      committed: () => told.push('committed'),
+    });
     await blind.commit();
     expect([told, count()]).toEqual([['committed'], 1]);
     await turn();

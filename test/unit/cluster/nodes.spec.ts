@@ -130,6 +130,8 @@ describe('the owner by SQL', () => {
   );
 });
 
+const meant = (name: string) => (/^.rder.cl/.test(name) ? 'order.close' : undefined);
+
 describe('names that no node seems to serve', () => {
   /** When it asks, and how often; what it is answered stands in `test/integration/engine/unserved-names.spec.ts`. */
   let asked: (readonly string[])[];
@@ -142,7 +144,6 @@ describe('names that no node seems to serve', () => {
       return [];
     };
     const limits = { loadEveryMs: 10_000 };
-    const meant = (name: string) => (/^.rder.cl/.test(name) ? 'order.close' : undefined);
     names = new UnservedNames({ unserved }, ['own'], meant, limits, new DelayEvents());
   });
   afterEach(() => {
