@@ -1,3 +1,4 @@
+import { NIGHTLY } from './test/nightly/specs.mjs';
 import { STACK_MAPPER } from './tools/stack.mjs';
 import { SWC_OPTIONS } from './tools/swc-options.mjs';
 
@@ -7,6 +8,7 @@ export default {
   roots: ['<rootDir>/test'],
   // Those of applications run in the applications: `npm run test:apps`.
   testRegex: '^(?!.*/test/apps/[^/]+/).*\\.spec\\.ts$',
+  testPathIgnorePatterns: ['/node_modules/', ...NIGHTLY],
   extensionsToTreatAsEsm: ['.ts'],
   resolver: '<rootDir>/test/support/jest.resolver.cjs',
   moduleNameMapper: {

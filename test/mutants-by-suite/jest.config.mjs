@@ -8,6 +8,7 @@ const TRANSFORM = fileURLToPath(import.meta.resolve('./transform.mjs'));
 export default {
   ...base,
   rootDir: fileURLToPath(new URL('../..', import.meta.url)),
+  testPathIgnorePatterns: ['/node_modules/'],
   transform: { '^.+\\.ts$': [TRANSFORM, SWC_OPTIONS] },
   reporters: ['<rootDir>/test/mutants-by-suite/reporter.mjs'],
 };

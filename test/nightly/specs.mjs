@@ -1,0 +1,10 @@
+/**
+ * What `npm test` leaves to `npm run test:nightly`: they start servers of their own, or take minutes
+ * of waiting. Patterns of paths, as Jest reads them.
+ */
+export const NIGHTLY = [
+  '/test/servers/',
+  '/test/docs/classics',
+  '/test/integration/bench(?!-)',
+  '/test/integration/at-night',
+];
