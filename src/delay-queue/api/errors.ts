@@ -112,12 +112,18 @@ export class DelayUnbegunError extends DelayError {
   }
 }
 
-/** Reason of `ctx.signal`: the attempt exceeded the handler's `timeout`. */
+/**
+ * Reason of `ctx.signal`: the attempt exceeded the handler's `timeout`. The message names the locks
+ * that it waited for.
+ */
 export class DelayTimeoutError extends DelayError {
   readonly code = 'DELAY_TIMEOUT';
 
-  constructor(readonly timeoutMs: number) {
-    super(`the handler did not end within ${timeoutMs} ms`);
+  constructor(
+    readonly timeoutMs: number,
+    locks: readonly string[] = [],
+  ) {
+    super([`the handler did not end within ${timeoutMs} ms`, ...locks].join('; '));
   }
 }
 

@@ -13,16 +13,19 @@ export interface CauseFields<Reason extends string> {
  *
  * What becomes of the row by itself:
  *
- * - `notDue`: its time has not come. `retrying`: its next attempt's has not. `running`: an attempt
- *   holds it. `orphaned`: an attempt holds it whose process or node is gone.
+ * - `notDue`: its time has not come. `retrying`: its next attempt's has not. `claimed`: an attempt
+ *   holds it whose transaction has not begun. `running`: an attempt holds it. `orphaned`: an attempt
+ *   holds it whose process or node is gone.
  * - `dead`: a dead letter. `unreadable`: one that no node could read.
  * - `ended`: no longer live. `absent`: neither live nor in the history that is kept.
  *
  * What holds a due delay back, the strongest first:
  *
  * - `paused`, `unserved` (no live node has a handler), `throttled` (a limit is full), `nodeStalled`
- *   (its owner, or every node that serves it, has missed its heartbeat), and without any of these
- *   `queued`: it waits for a slot.
+ *   (its owner, or every node that serves it, has missed its heartbeat), `locked` (a transaction of
+ *   another session holds its row), and without any of these `queued`: it waits for a slot.
+ *
+ * `locked` also follows `claimed` and `running`.
  */
 export type DelayExplanationCause =
   /** Waits for its time, or for the end of a postponement. */
@@ -40,6 +43,17 @@ export type DelayExplanationCause =
       /** `null`: the handler's. */
       maxAttempts: number | null;
       error: string | null;
+    })
+  /** Its handler has not been called: the attempt waits for a connection of the pool, or for its row. */
+  | (CauseFields<'claimed'> & {
+      node: string;
+      /** Known only if history keeps attempts. */
+      since: Date | null;
+      /** Then at the latest it is given back. */
+      leaseUntil: Date;
+      attempt: number;
+      /** `null`: the handler's. */
+      maxAttempts: number | null;
     })
   | (CauseFields<'running'> & {
       node: string;
@@ -96,6 +110,22 @@ export type DelayExplanationCause =
       /** Of the node that was heard last. */
       silentMs: number;
       nodes: readonly { name: string; silentMs: number }[];
+    })
+  /** An open transaction holds a lock. Postgres shows state and age to its own role and `pg_monitor`. */
+  | (CauseFields<'locked'> & {
+      /**
+       * `row`: its row, so that no attempt begins or ends. `attempt`: a lock that its attempt waits
+       * for. `self`: its own transaction holds a lock that another connection waits for, which may be
+       * its handler's.
+       */
+      what: 'row' | 'attempt' | 'self';
+      /** The session that holds the lock; of `self`, the one that waits. `null`: a prepared transaction. */
+      pid: number | null;
+      application: string | null;
+      /** Such as `idle in transaction`. */
+      state: string | null;
+      /** Since when its transaction has been open. */
+      since: Date | null;
     })
   | (CauseFields<'queued'> & {
       /** Since when it is due. */

@@ -1,13 +1,14 @@
 import type { DelayRecord, EndState } from '../api/delay.js';
 import { inWords, printable } from '../api/error-text.js';
 import type { DelayExplanation, DelayExplanationCause } from '../api/explanation.js';
+import { sessionInWords } from '../database/lock-waits.sql.js';
 import { groupNumber, spread } from '../store/rows/attempt-rows.js';
 import type { ExplainedRow } from '../store/sql/explain.sql.js';
 import { SET_ASIDE_TEXT } from '../store/tables/migrations.js';
 import type { Target } from './arguments.js';
+import { type AttemptSurroundings, type CauseOf, LockCauses } from './lock-causes.js';
 
 type Cause = DelayExplanationCause;
-type CauseOf<Reason extends Cause['reason']> = Extract<Cause, { reason: Reason }>;
 
 /** A load, and so a heartbeat, that is late by half of the pause between two. */
 const LOADS_LATE = 1.5;
@@ -69,15 +70,20 @@ type What = 'due' | 'retry' | 'attempt' | 'pause' | 'node' | 'limit' | 'turn';
 
 const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
 
-/** @param loadEveryMs pause between two heartbeats of a node */
+/** What the row does not tell. */
+interface Surroundings extends AttemptSurroundings {
+  /** Pause between two heartbeats of a node. */
+  loadEveryMs: number;
+}
+
 export function explanationOf(
   row: ExplainedRow,
   target: Target,
-  { loadEveryMs }: { loadEveryMs: number },
+  around: Surroundings,
 ): DelayExplanation {
   if (row.id !== null) {
     const { id, name, key, group } = row;
-    const [first, ...also] = new Explaining(row, loadEveryMs * LOADS_LATE).causes();
+    const [first, ...also] = new Explaining(row, around).causes();
     return { id, name, key, group, dueAt: new Date(row.dueMs), ...(first as Cause), also };
   }
   const end = parsed(row.ended) as End | null;
@@ -128,13 +134,15 @@ const ENDS: Readonly<Record<EndState, string>> = {
 class Explaining {
   readonly #subject: string;
   readonly #nodes: readonly Node[];
+  readonly #locks: LockCauses;
 
   constructor(
     private readonly row: ExplainedRow,
-    private readonly lateMs: number,
+    private readonly around: Surroundings,
   ) {
     this.#subject = subject(row);
     this.#nodes = (parsed(row.nodes) as Node[] | null) ?? [];
+    this.#locks = new LockCauses(row, this.#subject, around);
   }
 
   /** The first decides; those behind it hold as well, or will. */
@@ -151,7 +159,11 @@ class Explaining {
       case 'attempt':
         return this.#isOrphaned
           ? [this.#orphaned(), ...this.#holds(leaseMs as number)]
-          : [this.#running(), ...this.#stalled(({ name }) => name === this.row.node)];
+          : [
+              this.#attempt(),
+              ...this.#stalled(({ name }) => name === this.row.node),
+              ...this.#locks.ofAttempt(),
+            ];
       default: {
         const holds = this.#holds(nowMs);
         return holds.length > 0 ? holds : [this.#queued()];
@@ -195,22 +207,27 @@ class Explaining {
     );
   }
 
-  #running(): CauseOf<'running'> {
+  #attempt(): CauseOf<'running' | 'claimed'> {
     const { leaseMs, attempts: attempt, maxAttempts, nowMs } = this.row;
     const node = this.row.node as string;
     const since = this.#lastAttempt('startedMs');
-    const runs =
-      since === null
-        ? `is running on ${printable(node)}`
-        : `has been running on ${printable(node)} for ${inWords(nowMs - since.getTime())}`;
+    const { isBegun, holder } = this.#locks;
+    const [has, forMs] =
+      since === null ? ['is', ''] : ['has been', ` for ${inWords(nowMs - since.getTime())}`];
+    const within =
+      holder === null ? '' : ` in the transaction of ${sessionInWords(holder.session)}`;
+    const waitsFor = holder === null ? "a connection of the application's pool" : 'its row';
+    const what = isBegun
+      ? `running on ${printable(node)}${forMs}${within}`
+      : `claimed by ${printable(node)}${forMs}, and its handler has not been called: it waits for ${waitsFor}`;
     return {
-      reason: 'running',
+      reason: isBegun ? 'running' : 'claimed',
       node,
       since,
       leaseUntil: new Date(leaseMs as number),
       attempt,
       maxAttempts,
-      text: `${this.#subject} ${runs} (${ofAll(attempt, maxAttempts)}); its lease ends in ${inWords((leaseMs as number) - nowMs)}`,
+      text: `${this.#subject} ${has} ${what} (${ofAll(attempt, maxAttempts)}); its lease ends in ${inWords((leaseMs as number) - nowMs)}`,
     };
   }
 
@@ -252,6 +269,7 @@ class Explaining {
       ...holds,
       ...limits.flatMap((limit) => this.#throttled(limit)),
       ...this.#stalledOwners(),
+      ...this.#locks.ofRow(),
     ];
   }
 
@@ -331,7 +349,7 @@ class Explaining {
     const alive = this.#nodes.filter((node) => node.lives && those(node));
     const nodes = alive.map(({ name, silentMs }) => ({ name, silentMs }));
     const silentMs = Math.min(...nodes.map((node) => node.silentMs));
-    if (nodes.length === 0 || silentMs <= this.lateMs) return [];
+    if (nodes.length === 0 || silentMs <= this.around.loadEveryMs * LOADS_LATE) return [];
     const who = nodes.map(({ name }) => printable(name)).join(', ');
     const text =
       nodes.length === 1
@@ -362,7 +380,7 @@ class Explaining {
       beforeInGroup: group === null ? null : place.inGroup,
       atLeast: place.atLeast,
       nodes,
-      text: `${this.#subject} has been due for ${inWords(nowMs - since)} and waits for a slot: ${many} ${before} before it${ofGroup}; ${serves} the name and ${runs}`,
+      text: `${this.#subject} has been due for ${inWords(nowMs - since)} and ${running === 0 && many === 'no' ? 'no node has claimed it yet' : 'waits for a slot'}: ${many} ${before} before it${ofGroup}; ${serves} the name and ${runs}`,
     };
   }
 

@@ -28,7 +28,7 @@ import { type AbortsEngine, Cancels } from './cancels.js';
 import { CoalescedWrites } from './coalescer.js';
 import { Pausing } from './pauses.js';
 import { HISTORY_MAX, recordOf } from './results.js';
-import { Matching } from './selections.js';
+import { type HeldAttempts, Matching } from './selections.js';
 import {
   Announcements,
   answerOf,
@@ -40,7 +40,7 @@ import {
   type WritesTrace,
 } from './writes.js';
 
-export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEngine {
+export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEngine, HeldAttempts {
   readonly afterCommit: AfterCommit;
   /** This process schedules its first delay, committed or not. */
   scheduled(): void;
@@ -115,7 +115,14 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
       engine.pausesChanged(),
     );
     this.cancels = new Cancels(this.#transactions, engine, this, this.many);
-    this.matching = new Matching(many, this.many, this.#transactions, this.pausing, this.cancels);
+    this.matching = new Matching(
+      { ...many, nodeName },
+      this.many,
+      this.#transactions,
+      this.pausing,
+      this.cancels,
+      engine,
+    );
   }
 
   async schedule(

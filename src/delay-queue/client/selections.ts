@@ -19,10 +19,12 @@ import type {
 } from '../api/selection.js';
 import type { MoveTo } from '../config/durations.js';
 import type { Payloads } from '../config/payloads.js';
+import { lockWaits } from '../database/lock-waits.sql.js';
 import type { Runner } from '../database/runner.js';
 import type { Installation } from '../database/tables.js';
 import type { Changed, ManyVerb, TargetList } from '../store/many.store.js';
 import { type ListedPage, SelectionStore, type TopGroups } from '../store/selection.store.js';
+import type { ExplainedRow } from '../store/sql/explain.sql.js';
 import type { FoundRow, ListedRow } from '../store/sql/delays.sql.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
@@ -36,12 +38,21 @@ import { type liveOrEndedOf, nextOf, type StoryPosition, type Target } from './a
 import type { ManyWrites } from './bulk-writes.js';
 import type { Cancels } from './cancels.js';
 import { explanationOf } from './explanations.js';
+import { holderOf } from './lock-causes.js';
 import type { Pausing } from './pauses.js';
 import { infoOf, listedOf, nodeOf, recordOf, statsOf } from './results.js';
 import { answerOf } from './writes.js';
 
 /** Most delays in one statement. A call outside of a transaction commits after each page. */
 const PAGE = 1_000;
+
+/** What this process knows of the attempts that it holds. */
+export interface HeldAttempts {
+  /** Of the sessions of the application's pool. */
+  readonly applicationPids: number[];
+  /** Whether the handler of that delay has been called; undefined: it is not held here. */
+  hasCalled(id: number): boolean | undefined;
+}
 
 interface StoryPage {
   limit: number;
@@ -53,6 +64,7 @@ interface StoryPage {
 export class Matching {
   readonly #selection: SelectionStore;
   readonly #size = new StatementSize(PAGE);
+  readonly #nodeName: string;
   readonly #payloads: Payloads;
   /** Pause between two heartbeats of a node. */
   readonly #loadEveryMs: number;
@@ -62,15 +74,18 @@ export class Matching {
   constructor(
     {
       installation,
+      nodeName,
       loadEveryMs,
       payloads,
-    }: { installation: Installation; loadEveryMs: number; payloads: Payloads },
+    }: { installation: Installation; nodeName: string; loadEveryMs: number; payloads: Payloads },
     private readonly many: ManyWrites,
     private readonly transactions: Transactions,
     private readonly pausing: Pausing,
     private readonly cancels: Cancels,
+    private readonly engine: HeldAttempts,
   ) {
     this.#selection = new SelectionStore(installation);
+    this.#nodeName = nodeName;
     this.#payloads = payloads;
     this.#loadEveryMs = loadEveryMs;
     this.#nodeAliveMs = loadEveryMs * LOADS_MISSED_MAX;
@@ -92,12 +107,24 @@ export class Matching {
   }
 
   async explain(target: Target, options: InTransaction): Promise<DelayExplanation> {
-    const { runner, inOrder } = this.transactions.of(options, 'look');
+    const { runner, inOrder } = this.transactions.of(options, 'aside');
     const about = 'id' in target ? 'all' : [target];
-    const row = await inOrder(about, () =>
-      this.#selection.explain(runner, target, this.#nodeAliveMs),
-    );
-    return explanationOf(row, target, { loadEveryMs: this.#loadEveryMs });
+    return await inOrder(about, async () => {
+      const row = await this.#selection.explain(runner, target, this.#nodeAliveMs);
+      const pids = this.#sessionsOf(row);
+      const waits = pids.length === 0 ? [] : await lockWaits(runner, pids);
+      const isHere = row.node === this.#nodeName;
+      const hasCalled = isHere ? this.engine.hasCalled(Number(row.id)) : undefined;
+      return explanationOf(row, target, { loadEveryMs: this.#loadEveryMs, waits, hasCalled });
+    });
+  }
+
+  /** That may run its attempt: the one that holds its row; of a plain one, those of this process. */
+  #sessionsOf(row: ExplainedRow): number[] {
+    if (row.node === null || (row.leaseMs ?? 0) <= row.nowMs) return [];
+    const pid = holderOf(row)?.session.pid;
+    if (row.isFenced) return typeof pid === 'number' ? [pid] : [];
+    return row.node === this.#nodeName ? this.engine.applicationPids : [];
   }
 
   async count(counted: ReturnType<typeof liveOrEndedOf>, options: InTransaction): Promise<number> {

@@ -53,6 +53,9 @@ export function renewPool(pool: Pool, openedBeforeMs: number): void {
   holds.get(pool)?.renew(openedBeforeMs);
 }
 
+/** The server processes of the sessions that the pool has handed out. */
+export const pidsOf = (pool: Pool): number[] => holds.get(pool)?.pids ?? [];
+
 const holds = new WeakMap<Pool, PoolHold>();
 
 const ignore = (): void => {};
@@ -88,6 +91,11 @@ class PoolHold {
       if (isHeld) this.#letGo();
       isHeld = false;
     };
+  }
+
+  get pids(): number[] {
+    const clients: Iterable<ClientBase & { processID?: number | null }> = this.#clients.keys();
+    return [...clients].map(({ processID }) => processID ?? 0).filter((pid) => pid > 0);
   }
 
   renew(openedBeforeMs: number): void {

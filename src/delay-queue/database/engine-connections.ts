@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { inOwnScope } from '../tasks/own-scope.js';
 import {
   driverOf,
+  pidsOf,
   poolOptionsOf,
   type PostgresDriver,
   renewPool,
@@ -62,6 +63,12 @@ export class EngineConnections implements Runner {
   /** The size of the application's own pool, on which transactional handlers run. */
   get applicationPoolMax(): number {
     return this.#driver.master?.options.max ?? 10;
+  }
+
+  /** The server processes of its open sessions. */
+  get applicationPids(): number[] {
+    const { master } = this.#driver;
+    return master === undefined ? [] : pidsOf(master);
   }
 
   /**

@@ -14,7 +14,7 @@ import { clientSending, committed, isInTransaction, wasEnded } from './handlers-
 import type { TransactionGuard } from './transaction-guard.js';
 
 /** The engine's own connections, over which a session that does not answer is ended. */
-export type SessionsEngine = Runner & Pick<EngineConnections, 'on'>;
+export type SessionsEngine = Runner & Pick<EngineConnections, 'on' | 'applicationPids'>;
 
 const START = 'START TRANSACTION';
 const COMMIT = 'COMMIT';

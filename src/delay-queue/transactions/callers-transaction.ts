@@ -116,6 +116,9 @@ interface CallsAlone {
   readonly inOrder: CallersTransaction['inOrder'];
 }
 
+/** What a call does: `look` reads many rows, and `aside` works although the pool is used up. */
+type Kind = 'read' | 'look' | 'aside' | 'write';
+
 /**
  * The transaction that the caller chose; undefined: one of the call's own. A call joins only a
  * transaction that it names, unless the application knows how to find the surrounding one. Inside a
@@ -128,7 +131,7 @@ interface CallsAlone {
 export function transactionOf(
   dataSource: DataSource,
   options: InTransaction,
-  kind: 'read' | 'look' | 'write',
+  kind: Kind,
   surrounding?: Surrounding,
 ): CallersTransaction | undefined {
   const chosen = managerIn(options);
@@ -251,9 +254,7 @@ const atOnce: CallersTransaction['inOrder'] = (_, call) => call();
 /** Chooses and runs the transactions in which calls write and read. */
 export class Transactions {
   readonly #ends: TransactionEnds;
-  readonly #writesAlone: CallersTransaction;
-  readonly #readsAlone: CallersTransaction;
-  readonly #looksAlone: CallersTransaction;
+  readonly #alone: Readonly<Record<Kind, CallersTransaction>>;
 
   /**
    * @param calls order writes; once closed, no call gets its own transaction
@@ -268,21 +269,24 @@ export class Transactions {
     private readonly surrounding: Surrounding | undefined,
   ) {
     this.#ends = TransactionEnds.of(dataSource);
-    const { writes, reads, looks } = outside;
-    const alone = { manager: undefined, runner: writes, inOrder: calls.inOrder };
-    this.#writesAlone = this.#explaining(alone);
-    this.#readsAlone = this.#explaining({ ...alone, runner: reads, inOrder: atOnce });
-    this.#looksAlone = this.#explaining({ ...alone, runner: looks, inOrder: atOnce });
+    const { writes, reads, looks, aside } = outside;
+    const alone = (runner: Runner, inOrder = atOnce): CallersTransaction =>
+      this.#explaining({ manager: undefined, runner, inOrder });
+    this.#alone = {
+      write: alone(writes, calls.inOrder),
+      read: alone(reads),
+      look: alone(looks),
+      aside: alone(aside),
+    };
   }
 
   /** @throws DelayShutdownError for calls without a manager, once TypeORM closes its pool */
-  of(options: InTransaction, kind: 'read' | 'look' | 'write'): CallersTransaction {
+  of(options: InTransaction, kind: Kind): CallersTransaction {
     this.#ends.stay();
     const transaction = transactionOf(this.dataSource, options, kind, this.surrounding);
     if (transaction !== undefined) return this.#explaining(transaction);
     if (this.calls.isClosed) throw new DelayShutdownError();
-    if (kind === 'write') return this.#writesAlone;
-    return kind === 'read' ? this.#readsAlone : this.#looksAlone;
+    return this.#alone[kind];
   }
 
   /** Explains errors only at the end of the call: inside, the original decides what to do. */

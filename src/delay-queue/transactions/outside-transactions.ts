@@ -24,6 +24,8 @@ export class OutsideTransactions {
   readonly reads: Runner = { query: (sql, parameters) => this.#read(sql, parameters) };
   /** Reads of many rows, or with a large plan: see {@link BorrowedConnection.look}. */
   readonly looks: Runner = { query: (sql, parameters) => this.#read(sql, parameters, 'look') };
+  /** The same on the engine's connections for callers, if one is free. */
+  readonly aside: Runner = { query: (sql, parameters) => this.#aside(sql, parameters) };
   readonly writes: Runner = {
     query: (sql, parameters) => despiteDeadlocks(() => this.#write(sql, parameters)),
   };
@@ -94,14 +96,25 @@ export class OutsideTransactions {
     }, limitMs);
   }
 
-  #read<Row>(sql: string, parameters: unknown[], how: 'query' | 'look' = 'query'): Promise<Row[]> {
+  async #aside<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    const byMs = performance.now() + this.limitMs;
+    const rows = await this.engine.callers?.tryQuery<Row>(sql, parameters).catch(() => undefined);
+    return rows ?? (await this.#read<Row>(sql, parameters, 'look', byMs - performance.now()));
+  }
+
+  #read<Row>(
+    sql: string,
+    parameters: unknown[],
+    how: 'query' | 'look' = 'query',
+    limitMs = this.limitMs,
+  ): Promise<Row[]> {
     return this.#borrowed(async (connection) => {
       try {
         return await connection[how]<Row>(sql, parameters);
       } catch (error) {
         throw withoutEffect(error);
       }
-    });
+    }, limitMs);
   }
 
   async #borrowed<Result>(

@@ -234,13 +234,16 @@ export class Call implements ActingCall, Holder {
     return this.#open.find((attempt) => attempt.key === key);
   }
 
-  /** The handler's timeout has passed, or half the lease before the handler was called. */
-  timeOut(): void {
+  /**
+   * The handler's timeout has passed, or half the lease before the handler was called.
+   * @param locks that it waited for, in words
+   */
+  timeOut(locks: readonly string[] = []): void {
     const { leaseMs, timeoutMs } = this.handler;
     if (!this.called) {
       return this.#cut({ kind: 'unbegun', error: new DelayUnbegunError(leaseMs / 2), waitMs: 0 });
     }
-    const error = new DelayTimeoutError(timeoutMs);
+    const error = new DelayTimeoutError(timeoutMs, locks);
     this.#stop.because(error);
     if (this.isReading) return this.#cut({ kind: 'unreadable', error });
     const outcome: Outcome = { kind: 'failed', error };

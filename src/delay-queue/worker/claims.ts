@@ -45,6 +45,12 @@ export class InFlight {
     return claim !== undefined && claim.epoch >= epoch;
   }
 
+  /** Whether the handler of that delay has been called; undefined: this node does not hold it. */
+  hasCalled(id: number): boolean | undefined {
+    const claim = this.#byId.get(id);
+    return claim && !Number.isNaN(claim.calledAtMs);
+  }
+
   /** Whether an attempt of that delay runs here. */
   runs(id: number): boolean {
     return this.#byId.has(id);

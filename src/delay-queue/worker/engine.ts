@@ -176,6 +176,14 @@ export class Engine implements ProducersEngine {
     return isAwaited ? 'starting' : 'running';
   }
 
+  hasCalled(id: number): boolean | undefined {
+    return this.#switch?.worker?.inFlight.hasCalled(id);
+  }
+
+  get applicationPids(): number[] {
+    return this.#connections?.applicationPids ?? [];
+  }
+
   /** Where callers' statements can be prepared; undefined: nowhere. */
   get callers(): EngineConnections['callers'] {
     return this.#connections?.callers;

@@ -22,6 +22,7 @@ import type { InFlight } from './claims.js';
 import type { Completer } from './completer.js';
 import { type FencedParts, FencedTransaction } from './fenced-transaction.js';
 import type { NameStates } from './name-state.js';
+import { locksOf } from './timeout-cause.js';
 
 /**
  * Calls the handler through its middleware.
@@ -291,7 +292,7 @@ export class Executor {
     const endsAtMs = performance.now() + call.handler.timeoutMs;
     const outcome = this.#invoke(call);
     if (outcome instanceof Promise) {
-      const timeout = this.#deadlines.set(endsAtMs, () => call.timeOut());
+      const timeout = this.#deadlines.set(endsAtMs, () => void this.#timeOut(call));
       this.#await(call, { outcome, timeout });
     } else {
       this.end(call, outcome, true);
@@ -303,13 +304,19 @@ export class Executor {
     const { leaseMs, timeoutMs } = call.handler;
     const transaction = new FencedTransaction(this.fenced, call);
     const beginsByMs = performance.now() + leaseMs / 2;
-    const timeout = this.#deadlines.set(beginsByMs, () => call.timeOut());
+    const timeout = this.#deadlines.set(beginsByMs, () => void this.#timeOut(call, transaction));
     const outcome = transaction.run(() => {
       this.#beginCoolDown.worked();
       timeout?.move(Math.min(performance.now() + timeoutMs, call.leaseEndsAtMs));
       return this.#invoke(call);
     });
     this.#await(call, { outcome, timeout, transaction });
+  }
+
+  /** Asks first what the handler waits for: with its session, its locks are gone. */
+  async #timeOut(call: Call, transaction?: FencedTransaction): Promise<void> {
+    const locks = call.called ? await locksOf(this.fenced.engine, transaction?.pid) : [];
+    if (!call.over) call.timeOut(locks);
   }
 
   #invoke(call: Call): Outcome | Promise<Outcome> {

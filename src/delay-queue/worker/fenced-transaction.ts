@@ -113,6 +113,11 @@ export class FencedTransaction {
     this.#session.cut();
   }
 
+  /** The server's process, once the fence is answered. */
+  get pid(): number | undefined {
+    return this.#session.known?.pid;
+  }
+
   /** @param handle called only if the transaction holds its rows */
   async run(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
     try {

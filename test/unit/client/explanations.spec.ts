@@ -21,6 +21,9 @@ const ROW: ExplainedRow = {
   leaseMs: null,
   isOrphaned: false,
   isLocked: false,
+  isFenced: false,
+  isUnbegun: false,
+  holder: null,
   lastAttempt: null,
   waitsFor: '{"what": "turn"}',
   nowMs: NOW,
@@ -55,7 +58,11 @@ const told = (
   more: Partial<ExplainedRow>,
   target: Parameters<typeof explanationOf>[1] = TARGET,
 ) => {
-  const { text, also } = explanationOf({ ...ROW, ...more }, target, { loadEveryMs: 10_000 });
+  const { text, also } = explanationOf({ ...ROW, ...more }, target, {
+    loadEveryMs: 10_000,
+    waits: [],
+    hasCalled: undefined,
+  });
   return [text, ...also.map((cause) => cause.text)];
 };
 

@@ -169,13 +169,14 @@ function answers() {
   type Row =
     | 'notDue'
     | 'retrying'
+    | 'claimed'
     | 'running'
     | 'orphaned'
     | 'dead'
     | 'unreadable'
     | 'ended'
     | 'absent';
-  type Held = 'paused' | 'unserved' | 'throttled' | 'nodeStalled' | 'queued';
+  type Held = 'paused' | 'unserved' | 'throttled' | 'nodeStalled' | 'locked' | 'queued';
   same<DelayExplanationCause['reason'], Row | Held>(true);
   same<DelayExplanation['reason'], DelayExplanationCause['reason']>(true);
   same<

@@ -58,7 +58,10 @@ function errors() {
   same<Made<typeof DelayRolledBackError>, () => 'DELAY_ROLLED_BACK'>(true);
   same<Made<typeof DelayTransactionOverError>, () => 'DELAY_TRANSACTION_OVER'>(true);
   same<Made<typeof DelayUnbegunError>, (withinMs: number) => 'DELAY_UNBEGUN'>(true);
-  same<Made<typeof DelayTimeoutError>, (timeoutMs: number) => 'DELAY_TIMEOUT'>(true);
+  same<
+    Made<typeof DelayTimeoutError>,
+    (timeoutMs: number, locks?: readonly string[]) => 'DELAY_TIMEOUT'
+  >(true);
   same<Made<typeof DelayLeaseLostError>, () => 'DELAY_LEASE_LOST'>(true);
   same<Made<typeof DelayAbortedError>, () => 'DELAY_ABORTED'>(true);
   same<Made<typeof DelayWheelFullError>, (capacity: number) => 'DELAY_WHEEL_FULL'>(true);

@@ -1,6 +1,6 @@
 import { ageMs, epochMs, type Tables, wakeOf } from '../../database/tables.js';
 import { asFlag, asJson, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
-import { clock, expectMany, IS_SERVED, liveNames, nodesNow } from './fragments/clock.js';
+import { clock, expectMany, isUnbegun, IS_SERVED, liveNames, nodesNow } from './fragments/clock.js';
 import { anyHeld, fullLimits, throttledBy } from './stats.sql.js';
 
 /** The overdue delays of a name that the same holds: a pause, a limit, or neither. */
@@ -15,8 +15,13 @@ export const BACKLOG = {
 
 export type BacklogRow = RowOf<typeof BACKLOG>;
 
-/** Of an overdue row `d`. */
-const READ = `d.id, d.name, d.group_id, ${wakeOf('d')} AS since`;
+/**
+ * Of an overdue row `d`: since when it has waited for its handler. One that is claimed and given back
+ * again and again, because its transaction does not begin, has done so since it was due.
+ */
+const READ = `d.id, d.name, d.group_id, CASE
+  WHEN ${isUnbegun('d')} OR d.leased_until IS NULL AND d.attempts = 0
+  THEN LEAST(d.wake_at, GREATEST(d.due_at, d.created_at)) ELSE ${wakeOf('d')} END AS since`;
 
 /**
  * What is overdue, by name; reads nothing of the future. A crowd of one name, such as a paused
@@ -29,7 +34,7 @@ WITH ${clock(tables)},
 ${liveNames(tables, '$1')},
 oldest AS MATERIALIZED (
   SELECT ${READ}
-  FROM ${tables.delay} d
+  FROM ${tables.delay} d, clock
   WHERE d.wake_at <= (SELECT now FROM clock)
   ORDER BY d.wake_at, d.id
   LIMIT $3::int
@@ -37,7 +42,7 @@ oldest AS MATERIALIZED (
 due AS MATERIALIZED (
   SELECT * FROM oldest
   UNION
-  SELECT ${READ} FROM ${tables.delay} d WHERE d.id = ANY ($2::bigint[]) AND ${expectMany('d.wake_at <= (SELECT now FROM clock)')}
+  SELECT ${READ} FROM ${tables.delay} d, clock WHERE d.id = ANY ($2::bigint[]) AND ${expectMany('d.wake_at <= (SELECT now FROM clock)')}
 ),
 overdue AS MATERIALIZED (
   SELECT d.name, d.group_id, pg_catalog.count(*) AS overdue, pg_catalog.min(d.since) AS since

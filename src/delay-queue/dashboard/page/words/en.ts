@@ -64,6 +64,7 @@ const calls: Known = {
 const reasons: Known = {
   notDue: 'Not due',
   retrying: 'Waits for its next attempt',
+  claimed: 'Claimed, not yet started',
   running: 'Running',
   orphaned: 'Its process is gone',
   dead: 'Dead letter',
@@ -74,6 +75,7 @@ const reasons: Known = {
   unserved: 'No node serves it',
   throttled: 'A limit is full',
   nodeStalled: 'Its node has stalled',
+  locked: 'Another session holds a lock',
   queued: 'Waits for a slot',
 };
 

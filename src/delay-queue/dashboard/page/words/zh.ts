@@ -90,6 +90,7 @@ export const zh: Words = {
   reasons: {
     notDue: '未到时间',
     retrying: '等待重试',
+    claimed: '已被领取，尚未开始执行',
     running: '正在执行',
     orphaned: '执行它的进程已消失',
     dead: '死信',
@@ -100,6 +101,7 @@ export const zh: Words = {
     unserved: '没有节点处理',
     throttled: '达到限额',
     nodeStalled: '节点停滞',
+    locked: '被其他会话锁定',
     queued: '排队中',
   },
   healthReasons: {

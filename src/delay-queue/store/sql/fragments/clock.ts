@@ -143,6 +143,14 @@ export const isOrphaned = (row: string, own: string): string =>
   `(${row}.leased_by IS NOT NULL AND ${row}.lease_lock <> ${own}
     AND NOT (${row}.lease_lock = ANY (${HELD_LOCKS})))`;
 
+/**
+ * SQL, true for a transactional attempt that holds its row and has not begun: no transaction has
+ * locked the row since the claim wrote it. Needs the CTE `clock`.
+ */
+export const isUnbegun = (row: string): string =>
+  `(${row}.lease_lock IS NOT NULL AND ${row}.leased_until > clock.now
+    AND ${row}.xmax = ANY (ARRAY[${row}.xmin, '0'::xid]))`;
+
 /** SQL, true while a session holds that node's lock. */
 export const isPresent = (node: string): string => `EXISTS (
   SELECT FROM pg_catalog.pg_locks l

@@ -1,0 +1,42 @@
+import { lockWaits, sessionInWords } from '../database/lock-waits.sql.js';
+import type { Runner } from '../database/runner.js';
+import { LATE, within } from '../tasks/signal.js';
+
+/** A server that does not answer must not keep a call from ending. */
+const ASKED_MS_MAX = 500;
+
+/** Enough to see the kind. */
+const TOLD_MAX = 3;
+
+interface AskedEngine extends Runner {
+  readonly applicationPids: readonly number[];
+}
+
+/**
+ * Which locks a handler waits for now, in words. Of a plain handler only the process is known, not
+ * which of its sessions it uses.
+ * @param pid the session of its transaction
+ */
+export async function locksOf(engine: AskedEngine, pid: number | undefined): Promise<string[]> {
+  const ours = engine.applicationPids;
+  const pids = pid === undefined ? ours : [pid];
+  if (pids.length === 0) return [];
+  const asked = lockWaits(engine, pids).catch(() => []);
+  const found = await within(asked, ASKED_MS_MAX);
+  if (found === LATE) return [];
+  const isOurs = (of: number | null): boolean => of !== null && ours.includes(of);
+  const told = found.map(({ waits, holds }) => {
+    const [who, whom] = [sessionInWords(waits), sessionInWords(holds)];
+    if (waits.pid === pid) return `its transaction waited for a lock that ${whom} holds`;
+    if (!isOurs(waits.pid)) return undefined;
+    if (holds.pid === pid) return `${who} of this process waited for a lock ${OWN}`;
+    const also = isOurs(holds.pid) ? ` of this process holds${BOTH}` : ' holds';
+    return `meanwhile ${who} of this process waited for a lock that ${whom}${also}`;
+  });
+  return told.filter((text) => text !== undefined).slice(0, TOLD_MAX);
+}
+
+const OWN =
+  "that the attempt's own transaction holds: a statement of the handler that does not use ctx.manager waits for the handler itself";
+
+const BOTH = ': if this handler uses both, it waits for itself; use one manager in it';
