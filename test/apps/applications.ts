@@ -46,9 +46,10 @@ export const APPLICATIONS: Application[] = [
     scripts: ['build', 'types', 'start', 'dashboard', 'test'],
   },
   {
-    name: 'esbuild-bundle',
-    what: 'Nest 12 and all else in one minified file, without node_modules',
-    scripts: ['build', 'start', 'test'],
+    name: 'bundles',
+    what: 'Nest 12 and all else in minified bundles of esbuild and rolldown, without node_modules',
+    hasDashboard: true,
+    scripts: ['build', 'start', 'dashboard', 'error-names', 'test'],
   },
   {
     name: 'pnpm-strict',

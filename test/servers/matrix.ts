@@ -7,10 +7,12 @@
  *     npm run test:matrix -- --only 15 --focused
  *     npm run test:matrix -- --only /usr/lib/postgresql/15/bin test/integration/kept-plans
  *
- * `--only` takes majors, or folders with programs of one's own: npm's have no JIT compiler, Debian's have.
+ * Beside npm's, which have no JIT compiler, it takes the servers that a distribution has installed. `--only` takes majors, or
+ * folders with programs of one's own.
  * What else is given goes to Jest. Ends with a table, and not well when anything failed.
  */
-import { resolve } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { locateBinaries } from '../../src/embedded-postgres/binaries.js';
 import { UNDURABLE } from '../support/test-server.js';
@@ -29,6 +31,9 @@ const FOCUSED = [
   'test/integration/foreign-settings',
   'test/integration/round-trip',
   'test/integration/verdicts',
+  'test/integration/plans',
+  'test/integration/admin-plans',
+  'test/integration/dashboard/plans',
 ];
 
 const ON_EMBEDDED: LeftOut[] = ['embedded-postgres', 'chaos-server', 'chaos-faults', 'bench/'].map(
@@ -104,7 +109,23 @@ async function runOn(server: string, settings: string): Promise<Result> {
   }
 }
 
-const servers = values.only ?? Object.keys(VERSIONS);
+/** Servers of a distribution, as it ships them. */
+const INSTALLED = '/usr/lib/postgresql';
+
+function withJit(): string[] {
+  const majors = existsSync(INSTALLED) ? readdirSync(INSTALLED) : [];
+  const folders = majors
+    .map((major) => join(INSTALLED, major, 'bin'))
+    .filter((folder) => existsSync(join(folder, 'initdb')));
+  if (folders.length === 0) {
+    process.stderr.write(
+      `NOT RUN: no server with a JIT compiler, which npm's have not: none is installed below ${INSTALLED}\n`,
+    );
+  }
+  return folders;
+}
+
+const servers = values.only ?? [...Object.keys(VERSIONS), ...withJit()];
 const results: Result[] = [];
 for (const server of servers) {
   for (const settings of values.settings) {

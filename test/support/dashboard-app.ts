@@ -8,7 +8,7 @@ import {
   type DelayQueueDashboardOptions,
 } from 'nestjs-delay-queue/dashboard';
 import { DataSource } from 'typeorm';
-import { CHANGE_HEADER } from '../../src/delay-queue/dashboard/contract.js';
+import { BODY_TYPE, CHANGE_HEADER } from '../../src/delay-queue/dashboard/contract.js';
 import { appModule, type NodeSetup } from './delay-node.js';
 
 @Module({})
@@ -107,7 +107,7 @@ export class DashboardApp {
     body: unknown,
     headers: Record<string, string> = {},
   ): Promise<Answer<Body>> {
-    const ofPage = { 'content-type': 'application/json', [CHANGE_HEADER]: '1' };
+    const ofPage = { 'content-type': BODY_TYPE, [CHANGE_HEADER]: '1' };
     return answered<Body>(
       await fetch(new URL(path, this.url), {
         method: 'POST',

@@ -5,6 +5,9 @@ import type { Duration } from './delay.js';
 export abstract class DelayError extends Error {
   abstract readonly code: string;
 
+  /** Its name as this package exports it, since minifiers change the name of a class. */
+  protected static readonly exportedAs: string = 'DelayError';
+
   /** Whether the message has several lines. No line may come from a caller's text. */
   protected static readonly hasLines: boolean = false;
 
@@ -14,7 +17,7 @@ export abstract class DelayError extends Error {
   }
 
   override get name(): string {
-    return this.constructor.name;
+    return (this.constructor as typeof DelayError).exportedAs;
   }
 }
 
@@ -23,11 +26,13 @@ export abstract class DelayError extends Error {
  * message says which, and what to do.
  */
 export class DelayConfigError extends DelayError {
+  protected static override readonly exportedAs = 'DelayConfigError';
   readonly code = 'DELAY_CONFIG';
 }
 
 /** An argument is refused, with `field` and `why`. Nothing was stored. */
 export class DelayInvalidError extends DelayError {
+  protected static override readonly exportedAs = 'DelayInvalidError';
   readonly code = 'DELAY_INVALID';
 
   /**
@@ -44,6 +49,7 @@ export class DelayInvalidError extends DelayError {
 
 /** `onConflict: 'error'` found a waiting delay of that key. Nothing was stored. */
 export class DelayConflictError extends DelayError {
+  protected static override readonly exportedAs = 'DelayConflictError';
   readonly code = 'DELAY_CONFLICT';
 
   constructor(
@@ -60,6 +66,7 @@ export class DelayConflictError extends DelayError {
  * Also if two transactions wait for each other: roll one of them back.
  */
 export class DelayUnstableError extends DelayError {
+  protected static override readonly exportedAs = 'DelayUnstableError';
   readonly code = 'DELAY_UNSTABLE';
 
   constructor(readonly heldMs: number) {
@@ -72,6 +79,7 @@ export class DelayUnstableError extends DelayError {
 
 /** A transaction could not commit, because an error in it was swallowed. Nothing was written. */
 export class DelayRolledBackError extends DelayError {
+  protected static override readonly exportedAs = 'DelayRolledBackError';
   readonly code = 'DELAY_ROLLED_BACK';
 
   constructor() {
@@ -88,6 +96,7 @@ export class DelayRolledBackError extends DelayError {
  * its transaction, the statement could not be rolled back.
  */
 export class DelayTransactionOverError extends DelayError {
+  protected static override readonly exportedAs = 'DelayTransactionOverError';
   readonly code = 'DELAY_TRANSACTION_OVER';
 
   constructor() {
@@ -102,6 +111,7 @@ export class DelayTransactionOverError extends DelayError {
  * and its handler was not called.
  */
 export class DelayUnbegunError extends DelayError {
+  protected static override readonly exportedAs = 'DelayUnbegunError';
   readonly code = 'DELAY_UNBEGUN';
 
   constructor(readonly withinMs: number) {
@@ -117,6 +127,7 @@ export class DelayUnbegunError extends DelayError {
  * that it waited for.
  */
 export class DelayTimeoutError extends DelayError {
+  protected static override readonly exportedAs = 'DelayTimeoutError';
   readonly code = 'DELAY_TIMEOUT';
 
   constructor(
@@ -131,6 +142,7 @@ export class DelayTimeoutError extends DelayError {
  * Reason of `ctx.signal`: the lease is lost. The result is ignored; another node may run it now.
  */
 export class DelayLeaseLostError extends DelayError {
+  protected static override readonly exportedAs = 'DelayLeaseLostError';
   readonly code = 'DELAY_LEASE_LOST';
 
   constructor() {
@@ -140,6 +152,7 @@ export class DelayLeaseLostError extends DelayError {
 
 /** Reason of `ctx.signal`: a cancel with `running: 'abort'`. No attempt is spent. */
 export class DelayAbortedError extends DelayError {
+  protected static override readonly exportedAs = 'DelayAbortedError';
   readonly code = 'DELAY_ABORTED';
 
   constructor() {
@@ -149,6 +162,7 @@ export class DelayAbortedError extends DelayError {
 
 /** `WheelService.after` found as many volatile timers waiting as are allowed. Nothing was added. */
 export class DelayWheelFullError extends DelayError {
+  protected static override readonly exportedAs = 'DelayWheelFullError';
   readonly code = 'DELAY_WHEEL_FULL';
 
   constructor(readonly capacity: number) {
@@ -167,6 +181,7 @@ export class DelayWheelFullError extends DelayError {
  * effect.
  */
 export class DelayShutdownError extends DelayError {
+  protected static override readonly exportedAs = 'DelayShutdownError';
   readonly code = 'DELAY_SHUTDOWN';
 
   constructor() {
@@ -181,6 +196,7 @@ export class DelayShutdownError extends DelayError {
  * If this is frequent, enlarge the pool (`extra.max`).
  */
 export class DelayUnavailableError extends DelayError {
+  protected static override readonly exportedAs = 'DelayUnavailableError';
   readonly code = 'DELAY_UNAVAILABLE';
 
   constructor(why: string, cause?: unknown) {
@@ -195,6 +211,7 @@ export class DelayUnavailableError extends DelayError {
  * The write may have taken effect. Without a key, repeating it may schedule a second delay.
  */
 export class DelayOutcomeUnknownError extends DelayError {
+  protected static override readonly exportedAs = 'DelayOutcomeUnknownError';
   readonly code = 'DELAY_OUTCOME_UNKNOWN';
 
   constructor(cause: unknown) {
@@ -221,6 +238,7 @@ export interface PayloadIssue {
  * Its handler was not called.
  */
 export class DelayPayloadError extends DelayError {
+  protected static override readonly exportedAs = 'DelayPayloadError';
   readonly code = 'DELAY_PAYLOAD';
 
   /** @param issues the first 20 */
@@ -234,6 +252,7 @@ export class DelayPayloadError extends DelayError {
  * wrote nothing. `cause` is the codec's error.
  */
 export class DelayCodecError extends DelayError {
+  protected static override readonly exportedAs = 'DelayCodecError';
   readonly code = 'DELAY_CODEC';
 
   constructor(why: string, cause?: unknown) {
@@ -301,15 +320,18 @@ const meaningOf = (error: unknown): unknown =>
 
 /** A guard refused the call of the handler. The attempt failed. */
 export class DelayGuardError extends DelayError {
+  protected static override readonly exportedAs = 'DelayGuardError';
   readonly code = 'DELAY_GUARD';
 }
 
 /** Interceptors did not call the handler, or called it twice or too late. The attempt failed. */
 export class DelayInterceptorError extends DelayError {
+  protected static override readonly exportedAs = 'DelayInterceptorError';
   readonly code = 'DELAY_INTERCEPTOR';
 }
 
 /** An `around` did not call `next()`, or called it twice or too late. The attempt failed. */
 export class DelayAroundError extends DelayError {
+  protected static override readonly exportedAs = 'DelayAroundError';
   readonly code = 'DELAY_AROUND';
 }

@@ -14,6 +14,12 @@
 /** Sent with each POST: no other site can make a browser send it. */
 export const CHANGE_HEADER = 'x-delay-queue-dashboard';
 
+/**
+ * Of each POST of the page. Bodies of `application/json` are parsed by the application first, on
+ * Express up to 100 kB: a payload of 64 KiB may have more, as JSON within JSON.
+ */
+export const BODY_TYPE = 'application/vnd.delay-queue+json';
+
 /** ISO 8601, UTC, milliseconds, on the database's clock. */
 export type Instant = string;
 

@@ -66,20 +66,26 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.end(JSON.stringify(body));
 }
 
+const tooLarge = (): Refusal =>
+  new Refusal('invalid', `The body has more than ${BODY_BYTES_MAX} bytes.`);
+
 /** @throws Refusal */
 export async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  // Also of one that the host's parser, with a limit of its own, has read.
+  if (Number(request.headers['content-length']) > BODY_BYTES_MAX) throw tooLarge();
   // The host's parser has read it: Express' puts the result there.
   const parsed: unknown = Reflect.get(request, 'body');
   if (parsed !== undefined && request.readableEnded) {
     return typeof parsed === 'string' || Buffer.isBuffer(parsed) ? jsonOf(String(parsed)) : parsed;
   }
+  if (request.readableEnded) {
+    throw new Refusal('invalid', 'The application has read the body before the dashboard could.');
+  }
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) {
-      throw new Refusal('invalid', `The body has more than ${BODY_BYTES_MAX} bytes.`);
-    }
+    if (bytes > BODY_BYTES_MAX) throw tooLarge();
     chunks.push(chunk);
   }
   return jsonOf(Buffer.concat(chunks).toString('utf8'));

@@ -74,8 +74,8 @@ class Stream {
   ) {
     setHeaders(response, {
       'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store',
-      // Some proxies would keep events back.
+      // A compressor of the application's would keep events back, and some proxies as well.
+      'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
     });
     response.flushHeaders();

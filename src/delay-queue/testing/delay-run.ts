@@ -50,6 +50,7 @@ export type DelayRun<N extends DelayName = DelayName> = {
  * @see docs/testing.md
  */
 export class DelayTestingError extends DelayError {
+  protected static override readonly exportedAs = 'DelayTestingError';
   readonly code = 'DELAY_TESTING';
   protected static override readonly hasLines = true;
 }

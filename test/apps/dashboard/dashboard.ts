@@ -36,7 +36,7 @@ async function ask(url: string, status: number, options: RequestInit = {}): Prom
 async function look(): Promise<void> {
   const { app, url } = await serve(DashboardAppModule);
   const closed = new Promise((resolve) => app.get(DelayEvents).once('completed', resolve));
-  await app.get(OrderTimers).place('from the dashboard');
+  await app.get(OrderTimers).place(`from ${process.argv[1]}`);
   await closed;
 
   // Without the slash it leads to the page, whose files stand beside it.
@@ -47,7 +47,10 @@ async function look(): Promise<void> {
   const session = JSON.parse(await ask(`${url}/api/session`, 200, { headers: asAnna }));
   if (session.who !== 'anna') throw new Error(`the viewer is ${session.who}`);
 
-  const change = { 'x-delay-queue-dashboard': '1', 'content-type': 'application/json' };
+  const change = {
+    'x-delay-queue-dashboard': '1',
+    'content-type': 'application/vnd.delay-queue+json',
+  };
   const order = { action: 'pause', name: 'order.close', why: 'a try' };
   const body = JSON.stringify(order);
   const forged = { ...asAnna, ...change, 'sec-fetch-site': 'cross-site' };

@@ -11,9 +11,11 @@ async function closeAnOrder(): Promise<void> {
     app.get(DelayEvents).once('retrying', ({ error }) => reject(new Error(error)));
   });
   const timers = app.get(OrderTimers);
-  await timers.place('from main');
+  // Programs of one folder may share a database.
+  const order = `from ${process.argv[1]}`;
+  await timers.place(order);
   await closed;
-  const status = await timers.statusOf('from main');
+  const status = await timers.statusOf(order);
   await app.close();
   if (status !== 'CLOSED') throw new Error(`the order is ${status}`);
 }

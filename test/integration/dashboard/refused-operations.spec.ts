@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { IncomingMessage } from 'node:http';
 import { Client } from 'pg';
 import {
   CHANGE_HEADER,
@@ -207,11 +210,34 @@ describe('names and groups', () => {
 const post = (body: unknown, headers: Record<string, string> = {}) =>
   app.post<Problem>('api/operations', body, { ...as('all'), ...headers });
 
+const parsing =
+  (parser: 'raw' | 'text') =>
+  (host: INestApplication): void =>
+    void (host as NestExpressApplication).useBodyParser(parser, { type: '*/*', limit: '1mb' });
+
+it('a body that the application has read itself is refused, and says so', async () => {
+  await start({
+    prepare: (host) =>
+      host.use((asked: IncomingMessage, _: unknown, next: () => void) =>
+        asked.resume().once('end', next),
+      ),
+  });
+  expect(await post(ORDERS.cancel)).toMatchObject({
+    status: 400,
+    body: {
+      problem: 'invalid',
+      message: 'The application has read the body before the dashboard could.',
+    },
+  });
+});
+
 describe.each([
   ['express', {}],
   ['fastify', {}],
   ['express without a body parser', { bodyParser: false }],
   ['fastify without a body parser', { bodyParser: false }],
+  ['express that takes every body as bytes', { prepare: parsing('raw') }],
+  ['express that takes every body as text', { prepare: parsing('text') }],
 ] as const)('on %s', (server, setup) => {
   beforeEach(async () => {
     await start({ server: server.startsWith('express') ? 'express' : 'fastify', ...setup });
@@ -221,6 +247,12 @@ describe.each([
   it('takes an order', async () => {
     const { status, body } = await post(ORDERS.cancel);
     expect([status, body]).toMatchObject([200, { counts: { cancelled: 2 } }]);
+  });
+
+  it('takes the largest payload, of characters that are escaped twice', async () => {
+    const payload = JSON.stringify('"'.repeat(32_000));
+    const { status, body } = await ordered(app, { ...ORDERS.create, payload }, as('all'));
+    expect([status, body]).toMatchObject([200, { counts: { scheduled: 1 } }]);
   });
 
   it.each<[string, Record<string, string>]>([

@@ -1,5 +1,5 @@
 import { Refused } from '../../../../ui/deed.js';
-import { CHANGE_HEADER, type Problem, type ProblemKind } from '../../contract.js';
+import { BODY_TYPE, CHANGE_HEADER, type Problem, type ProblemKind } from '../../contract.js';
 
 /** Why a request failed; `unreachable`: without an answer. */
 export type RequestProblem = Omit<Problem, 'problem'> & { problem: ProblemKind | 'unreachable' };
@@ -12,7 +12,7 @@ export const get = <Body>(path: string, signal?: AbortSignal): Promise<Body> =>
 export const post = <Body>(path: string, body: unknown): Promise<Body> =>
   request<Body>(path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', [CHANGE_HEADER]: '1' },
+    headers: { 'content-type': BODY_TYPE, [CHANGE_HEADER]: '1' },
     body: JSON.stringify(body),
   });
 

@@ -9,9 +9,10 @@ import { OrderTimers } from './order-timers';
 it('closes an order that nobody pays', async () => {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
   const closed = new Promise((resolve) => app.get(DelayEvents).once('completed', resolve));
-  await app.get(OrderTimers).place('from a test');
+  const order = `from ${process.argv[1]}`;
+  await app.get(OrderTimers).place(order);
   await closed;
-  equal(await app.get(OrderTimers).statusOf('from a test'), 'CLOSED');
+  equal(await app.get(OrderTimers).statusOf(order), 'CLOSED');
   await rejects(
     app.get(DelayService).cancel('order.close', ''),
     (error) => error instanceof DelayInvalidError && error.name === 'DelayInvalidError',
