@@ -6,6 +6,7 @@ const SCALE = 'dashboard/page/story/shortened-scale.ts';
 const JSON_PLACE = 'dashboard/page/act/json-place.ts';
 const PLAIN = 'dashboard/page/act/plain-fields.ts';
 const ORDER = 'dashboard/page/act/order-filter.ts';
+const CRON = 'dashboard/page/delay/cron-sentence.ts';
 const SELECTION = 'dashboard/page/search/toggled-range.ts';
 
 /** Ways to show an operator what is not so. */
@@ -19,6 +20,16 @@ export const DASHBOARD_PAGE: Readonly<Record<string, Mutant>> = {
     about: 'takes a bracket inside of a text for one of the payload',
     patches: [patch(JSON_TEXT, '"(?:[^"\\\\]|\\\\.)*"|', '')],
     tests: ['unit/dashboard/indented-json'],
+  },
+  'cron-steps-that-start-anew': {
+    about: 'says "every 35 minutes" of what comes at minute 0 and 35',
+    patches: [patch(CRON, '!isEven || ', '')],
+    tests: ['unit/dashboard/cron-sentence'],
+  },
+  'cron-days-that-are-either': {
+    about: 'says "and" of a day of the month or of the week',
+    patches: [patch(CRON, ' || isEither', '')],
+    tests: ['unit/dashboard/cron-sentence'],
   },
   'story-in-the-order-of-its-runs': {
     about: 'tells one run after the other instead of what happened in its order',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -128,5 +128,36 @@ describe('what is installed', () => {
       '@scarf/scarf',
     ]);
     expect(json('package.json').scarfSettings).toEqual({ enabled: false });
+  });
+});
+
+const FINDINGS = fileURLToPath(new URL('../../findings', import.meta.url));
+
+describe('findings', () => {
+  const scripts = readdirSync(FINDINGS).filter((file) => file.endsWith('.sh'));
+
+  it('have a row each, and no row is without its script', () => {
+    const rows = readFileSync(join(FINDINGS, 'README.md'), 'utf8').matchAll(/\]\(([\w-]+\.sh)\)/g);
+    expect([...rows].map(([, script = '']) => script).toSorted()).toEqual(scripts.toSorted());
+  });
+
+  it.each(scripts)('%s can be run anywhere, on pinned packages', (script) => {
+    const path = join(FINDINGS, script);
+    const text = readFileSync(path, 'utf8');
+    expect(statSync(path).mode & 0o111).toBe(0o111);
+    expect(text).toMatch(
+      /^#!\/usr\/bin\/env bash\n# Guessed: .*\n(#.*\n)*# Seen: .*\n(#.*\n)*# With: /,
+    );
+    for (const line of ['set -euo pipefail', 'work=$(mktemp -d)', `trap 'rm -rf "$work"' EXIT`]) {
+      expect(text.split('\n')).toContain(line);
+    }
+    const [, packages = ''] = /^npm install (?:.*\\\n)(.*)$/m.exec(text) ?? [];
+    expect(packages.trim().split(' ')).not.toHaveLength(0);
+    for (const each of packages.trim().split(' ')) {
+      expect(each).toMatch(/^(?:@[\w-]+\/)?[\w-]+@\d+\.\d+\.\d+$/);
+    }
+    expect(text.replace('/usr/bin/env', '')).not.toMatch(
+      /nestjs-delay-queue|https?:|\/(?:home|root|work|tmp|usr)\//,
+    );
   });
 });

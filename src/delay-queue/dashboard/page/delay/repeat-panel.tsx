@@ -1,19 +1,20 @@
-import cronstrue from 'cronstrue';
 import 'cronstrue/locales/zh_CN';
 import { Panel } from '../../../../ui/panel.js';
 import { duration } from '../../../../ui/written.js';
 import type { DelayView } from '../../contract.js';
 import { When } from '../parts/when.js';
 import { words } from '../words/language.js';
+import { cronSentence } from './cron-sentence.js';
 
 type Repeat = NonNullable<DelayView['repeat']>;
 
 /** How it recurs, in words, and when next. */
 export function RepeatPanel({ repeat }: { repeat: Repeat }) {
   const said = words.value.repeat;
+  const sentence = inWords(repeat);
   return (
     <Panel id="repeat" title={said.title}>
-      <p>{inWords(repeat)}</p>
+      {sentence !== undefined && <p>{sentence}</p>}
       {repeat.cron !== null && (
         <p class="note">
           <code>{repeat.cron}</code> <bdi>{repeat.timeZone ?? 'UTC'}</bdi>
@@ -35,13 +36,8 @@ export function RepeatPanel({ repeat }: { repeat: Repeat }) {
   );
 }
 
-function inWords({ every, cron }: Repeat): string {
+function inWords({ every, cron }: Repeat): string | undefined {
   const said = words.value;
-  if (cron === null) return every === null ? '' : said.repeat.every(duration(said, every));
-  const options = {
-    locale: said.cronLocale,
-    use24HourTimeFormat: true,
-    throwExceptionOnParseError: false,
-  };
-  return cronstrue.toString(cron, options);
+  if (cron !== null) return cronSentence(cron, said.cronLocale);
+  return every === null ? undefined : said.repeat.every(duration(said, every));
 }
