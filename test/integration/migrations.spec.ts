@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayConfigError, delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { DataSource, EntitySchema } from 'typeorm';
+import { catalogueOf, driftOf } from '../../src/delay-queue/store/tables/drift.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 
 // oxlint-disable jest/expect-expect -- `expectKept` expects
@@ -118,23 +119,83 @@ describe('the migration', () => {
     await expectKept(source, before);
   });
 
-  it('is not taken back while live delays wait, and is when only dead letters are left', async () => {
+  it('is not taken back while anything is kept that a user could miss', async () => {
     const source = await open();
     await runMigrations(source);
-    await source.query(
-      `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
-       VALUES ('test.a', '1', now(), now() + interval '1 day', now())`,
-    );
-    const refused: unknown = await source.undoLastMigration().catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(DelayConfigError);
-    expect(await source.query('SELECT name FROM delay_queue.delay')).toHaveLength(1);
-    await source.query(`UPDATE delay_queue.delay SET wake_at = 'infinity'`);
+    const kept: [what: string, insert: string][] = [
+      ['live delays', delayWith(`now() + interval '1 day'`)],
+      ['dead letters', delayWith(`'infinity'`)],
+      [
+        'history',
+        `INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, epoch, attempts, state, name) VALUES (7, now(), now(), now(), 0, 1, 'completed', 'a')`,
+      ],
+      [
+        'reruns',
+        `INSERT INTO delay_queue.rerun (id, due_at, asked_at, created_at, name, key, payload) VALUES (1, now(), now(), now(), 'a', 'k', '1')`,
+      ],
+      ['pauses', `INSERT INTO delay_queue.pause VALUES (now(), 'infinity', 'a', '')`],
+      [
+        'operations',
+        `INSERT INTO delay_queue.operation (id, started_at, seen_at, action, who, node, asked, counts) VALUES (1, now(), now(), 'cancel', 'me', 'n', '{}', '{}')`,
+      ],
+    ];
+    for (const [what, insert] of kept) {
+      await source.query(insert);
+      const refused = (await source.undoLastMigration().catch((error: unknown) => error)) as Error;
+      expect(refused).toBeInstanceOf(DelayConfigError);
+      expect(refused.message).toMatch(new RegExp(`still holds ${what}[^,]*, and`));
+      expect(await tablesIn(source, 'delay_queue')).toEqual(TABLES);
+      // Which is what the error tells to do.
+      await source.query(/TRUNCATE [^;]*?(?=, and revert)/.exec(refused.message)![0]);
+    }
     await source.undoLastMigration();
     expect(await tablesIn(source, 'delay_queue')).toEqual([]);
     await runMigrations(source);
     expect(await tablesIn(source, 'delay_queue')).toEqual(TABLES);
   });
+
+  it('stays with all that waits where TypeORM drops or synchronizes what it knows', async () => {
+    const source = await open();
+    await runMigrations(source);
+    await source.query(delayWith('now()'));
+    await source.synchronize();
+    await source.dropDatabase();
+    await runMigrations(source);
+    expect(await source.query('SELECT name FROM delay_queue.delay')).toHaveLength(1);
+  });
+
+  it('completes tables of an older build, or names what it cannot change', async () => {
+    const source = await open();
+    const [Migration] = delayQueueMigrations();
+    await runMigrations(source);
+    await source.query(delayWith('now()'));
+    const runner = source.createQueryRunner();
+    await source.query(
+      `ALTER TABLE delay_queue.delay DROP COLUMN move_log, DROP COLUMN repeat, DROP CONSTRAINT delay_due_at_readable;
+       DROP TABLE delay_queue.rerun; DROP FUNCTION delay_queue.cancel_one`,
+    );
+    await new Migration!().up(runner);
+    expect(driftOf(await catalogueOf(source, 'delay_queue'))).toEqual([]);
+    for (const [change, told] of [
+      ['ALTER attempts TYPE bigint', 'the column attempts of "delay_queue".delay is bigint'],
+      ['DROP COLUMN created_at', 'the column created_at of "delay_queue".delay cannot be added'],
+    ]) {
+      await source.query(`ALTER TABLE delay_queue.delay ${change}`);
+      const refused: unknown = await new Migration!().up(runner).catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(DelayConfigError);
+      expect((refused as Error).message).toContain(told);
+      await source.query(
+        `ALTER TABLE delay_queue.delay ALTER attempts TYPE integer USING 0, ALTER attempts SET DEFAULT 0`,
+      );
+    }
+    expect(await source.query('SELECT name FROM delay_queue.delay')).toHaveLength(1);
+    await runner.release();
+  });
 });
+
+const delayWith = (wakeAt: string): string =>
+  `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
+   VALUES ('test.a', '1', now(), ${wakeAt}, now())`;
 
 /** What stands in the tables, beside the tables themselves. */
 async function filled(source: DataSource): Promise<object[]> {

@@ -94,6 +94,7 @@ it.each(['select', 'x'.repeat(48)])(
       { state: 'completed', node: INJECTING },
     ]);
     await node.stop();
+    await dataSource.query(`TRUNCATE "${schema}".history`);
     await dataSource.undoLastMigration();
     await dataSource.destroy();
     expect(await schemas()).toEqual(['public']);

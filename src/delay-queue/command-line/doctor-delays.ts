@@ -17,7 +17,7 @@ export function statsFindings(
       findings.push(
         problem('unserved', `${counted(overdue)} of ${name} are due, and no live node serves it`, {
           means: 'They wait until a node with its handler runs.',
-          todo: 'Start a node that has a handler of this name, or cancel them.',
+          todo: `Start a node that has a handler of this name, or cancel them.${nodes.length === 0 ? IF_COPY : ''}`,
         }),
       );
     } else if (scheduled + retrying > 0) {
@@ -27,7 +27,7 @@ export function statsFindings(
           `no live node serves ${name}, of which ${counted(scheduled + retrying)} wait`,
           {
             means: 'They will be late unless a node serves the name by then.',
-            todo: 'Start a node that has a handler of this name.',
+            todo: `Start a node that has a handler of this name.${nodes.length === 0 ? IF_COPY : ''}`,
           },
         ),
       );
@@ -68,6 +68,10 @@ export function statsFindings(
   }
   return findings;
 }
+
+/** A database does not know that it was restored from another; that no node lives is a sign. */
+const IF_COPY =
+  ' If this database is a restored copy, its first node runs all that is due, as production would: empty the tables first, see Backup and restore in docs/operations.md.';
 
 /** Of names that live nodes serve. */
 const lateFindings = (names: readonly NameStats[], lateMs: number): Finding[] =>

@@ -78,14 +78,34 @@ function writeFindings({ is_standby, read_only }: ServerFound): Finding[] {
 /** Settings that matter. */
 export const SETTINGS = [
   'autovacuum',
+  'fsync',
+  'full_page_writes',
   'idle_in_transaction_session_timeout',
   'jit',
+  'session_replication_role',
   'statement_timeout',
+  'synchronous_commit',
   'track_counts',
   'transaction_timeout',
 ] as const;
 
 const LIMIT_MS_MIN = 5_000;
+
+/** Settings by which what a call has answered may be lost. */
+const LOSING: readonly [name: (typeof SETTINGS)[number], wrong: string, means: string][] = [
+  [
+    'synchronous_commit',
+    'off',
+    'A crash of the server takes back what was committed in its last moments: a delay that schedule answered is gone, and an attempt runs again.',
+  ],
+  ['fsync', 'off', 'A crash of the machine may destroy the database.'],
+  ['full_page_writes', 'off', 'A crash of the machine may destroy pages.'],
+  [
+    'session_replication_role',
+    'replica',
+    'Triggers and foreign keys of the application do not fire.',
+  ],
+];
 
 export function settingFindings(settings: readonly Setting[], quotedRole: string): Finding[] {
   const value = (name: (typeof SETTINGS)[number]): string | undefined =>
@@ -98,6 +118,21 @@ export function settingFindings(settings: readonly Setting[], quotedRole: string
         means: 'Nothing removes dead rows: the tables and their indexes only grow.',
         todo: 'Turn it on.',
         sql: `ALTER SYSTEM SET ${name} = on; ${calling('pg_reload_conf', '')}`,
+      }),
+    );
+  }
+  for (const [name, wrong, means] of LOSING) {
+    if (value(name) !== wrong) continue;
+    const isServers = name !== 'synchronous_commit' && name !== 'session_replication_role';
+    findings.push(
+      notice('durability', `${name} is ${wrong}`, {
+        means,
+        todo: isServers
+          ? 'Turn it on.'
+          : 'Set it back where the role, the database or the server set it.',
+        sql: isServers
+          ? `ALTER SYSTEM SET ${name} = on; ${calling('pg_reload_conf', '')}`
+          : `ALTER ROLE ${quotedRole} SET ${name} = ${name === 'synchronous_commit' ? 'on' : 'origin'}`,
       }),
     );
   }
@@ -135,12 +170,12 @@ export function settingFindings(settings: readonly Setting[], quotedRole: string
   return findings.length === 0 ? [ok('settings', 'the settings suit it')] : findings;
 }
 
-/** What a node opens with the defaults: the pool of `pg`, and the engine's. */
-const CONNECTIONS_OF_A_NODE = 10 + 3 + 3 + 1;
+/** What the engine of a node opens with the default `connections`; a pool adds its own size. */
+const CONNECTIONS_OF_AN_ENGINE = 3 + 3 + 1;
 
 export function connectionFindings(found: ServerFound, nodes: number): Finding[] {
   const [open, most] = [Number(found.connections), Number(found.max_connections)];
-  const mayOpen = nodes * CONNECTIONS_OF_A_NODE;
+  const engines = nodes * CONNECTIONS_OF_AN_ENGINE;
   const text = `${open} of ${most} connections are open`;
   if (open > most * 0.8) {
     return [
@@ -151,8 +186,8 @@ export function connectionFindings(found: ServerFound, nodes: number): Finding[]
       }),
     ];
   }
-  const may = `${counted(nodes, 'live node')} may open ${mayOpen} with default pools`;
-  if (mayOpen > most) {
+  const may = `beside their pools, whose size is unknown here, ${counted(nodes, 'live node')} may open ${engines}`;
+  if (engines > most) {
     return [
       notice('connections', `${text}; ${may}`, {
         means: 'At their peak, and in a deploy, the server would refuse some.',
@@ -201,6 +236,10 @@ export function rightFindings(
 export function holderFindings(holders: readonly HolderRow[]): Finding[] {
   if (holders.length === 0) return [ok('snapshots', 'nothing holds a snapshot for long')];
   return holders.map(({ kind, name, role, application, state, heldMs }) => {
+    // Of a connected standby: its own queries hold the snapshot.
+    if (kind === 'slot' && state === 'active') {
+      return ok('snapshots', `the replication slot ${name} is active`);
+    }
     const since = heldMs === null ? '' : ` for ${duration(heldMs)}`;
     const means =
       'Until it ends, vacuum removes no row that died since: the tables grow, and scans get slower.';

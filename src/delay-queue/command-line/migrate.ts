@@ -1,4 +1,6 @@
 import { delayQueueMigrations, migrationStatements } from '../store/tables/migrations.js';
+import { catalogueOf } from '../store/tables/drift.js';
+import { driftFindings } from './doctor-tables.js';
 import { print } from './output.js';
 import { schemaFrom, withSession } from './session.js';
 import { type Context, EXIT, type ExitCode } from './terminal.js';
@@ -12,16 +14,27 @@ export async function migrate(context: Context): Promise<ExitCode> {
     print(context, { schema, statements }, () => scriptOf(statements));
     return EXIT.DONE;
   }
-  await withSession(context, async ({ dataSource }) => {
+  const problems = await withSession(context, async ({ dataSource }) => {
     const runner = dataSource.createQueryRunner();
     try {
       for (const Migration of delayQueueMigrations({ schema })) await new Migration().up(runner);
+      const findings = driftFindings(schema, await catalogueOf(runner, schema));
+      return findings.filter(({ level }) => level === 'problem');
     } finally {
       await runner.release();
     }
   });
-  print(context, { schema, migrated: true }, () => `The schema ${schema} has all tables.`);
-  return EXIT.DONE;
+  const isAll = problems.length === 0;
+  print(context, { schema, migrated: true, problems }, () =>
+    [
+      `The schema ${schema} has all tables${isAll ? '' : '. Not as the migrations make them:'}`,
+      ...problems.map(({ found }) => `  ${found}`),
+      ...(isAll ? [] : ['doctor says what mends that']),
+    ]
+      .join('\n')
+      .concat('.'),
+  );
+  return isAll ? EXIT.DONE : EXIT.FAILED;
 }
 
 /** As the migration does: every name without a schema is one of Postgres's own. */

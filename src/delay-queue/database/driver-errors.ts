@@ -187,10 +187,17 @@ export function explained(error: unknown, schema: string): unknown {
 }
 
 /** An error of the start; where the role lacks a right, it lists the rights that the role needs. */
-export const startError = (error: unknown, schema: string): unknown =>
-  sqlStateOf(error) === PERMISSION_DENIED
-    ? lacksRights(error as Error, schema)
-    : explained(error, schema);
+export function startError(error: unknown, schema: string): unknown {
+  const state = sqlStateOf(error);
+  if (state === PERMISSION_DENIED) return lacksRights(error as Error, schema);
+  if (state !== '08P01' || !/statement pooling/.test((error as Error).message)) {
+    return explained(error, schema);
+  }
+  return new DelayConfigError(
+    'PgBouncer is in statement mode, where no transaction can run: set pool_mode = transaction, or connect directly',
+    { cause: error },
+  );
+}
 
 export const toMigrate = (schema: string): string =>
   `add ...delayQueueMigrations(${schema === 'delay_queue' ? '' : `{ schema: '${schema}' }`}) to the DataSource's ` +

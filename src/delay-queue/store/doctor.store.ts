@@ -3,7 +3,6 @@ import { allOf, type Tables, tablesOf } from '../database/tables.js';
 import { type Answer, reader } from './rows/columns.js';
 import { texts } from './rows/delay-rows.js';
 import {
-  catalogueSql,
   expiredLeasesSql,
   rightsSql,
   serverSql,
@@ -19,7 +18,7 @@ import {
   type RelationRow,
   relationsSql,
 } from './sql/server.sql.js';
-import type { Catalogued } from './tables/drift.js';
+import { type Catalogued, catalogueOf } from './tables/drift.js';
 import { functionsOf } from './tables/functions.js';
 
 const holderOf = reader(HOLDER);
@@ -84,7 +83,7 @@ export class DoctorStore {
   }
 
   catalogue(): Promise<Catalogued[]> {
-    return this.runner.query(catalogueSql(), [this.schema]);
+    return catalogueOf(this.runner, this.schema);
   }
 
   /** Its sizes and what vacuum does, of each table that grows. */

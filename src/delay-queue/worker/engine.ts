@@ -10,6 +10,7 @@ import { nearest } from '../config/known-options.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import { DATA_SOURCE } from '../database/chosen-data-source.js';
 import { PERMISSION_DENIED, sqlStateOf, startError } from '../database/driver-errors.js';
+import { driverOf } from '../database/application-pool.js';
 import { EngineConnections } from '../database/engine-connections.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import { NodeStore } from '../store/node.store.js';
@@ -82,13 +83,19 @@ export class Engine implements ProducersEngine {
     }
     // Settings come from the pool. Without one, PGHOST and the like would decide where to connect.
     if (!isInitialized) throw new DelayConfigError(NOT_INITIALIZED);
+    if (typeof driverOf(this.dataSource).master?.off !== 'function') {
+      throw new DelayConfigError(NO_POOL_OF_PG);
+    }
     const name = `delay-queue ${this.options.nodeName}`.slice(0, APPLICATION_NAME_MAX);
     const connections = new EngineConnections(this.dataSource, this.options.connections, name);
     this.#connections = connections;
     this.built(this, connections);
     try {
       connections.openEarly();
-      const findings = await preflight(connections, this.options.schema, options.schema);
+      // In a transaction: a pooler in statement mode lends no session for one.
+      const findings = await connections.inTransaction((runner) =>
+        preflight(runner, this.options.schema, options.schema),
+      );
       await createClock(connections, this.options);
       await this.#begin(connections, findings);
     } catch (error) {
@@ -319,6 +326,10 @@ const HOOKS_WITHIN_MS = 1_000;
 const NO_HOOKS =
   'delays are scheduled here, but no handler runs: the hooks of this application were not called. Call init() or ' +
   'listen() on the application; startAllMicroservices() alone does not call them';
+
+const NO_POOL_OF_PG =
+  'the pool of the DataSource is not one of pg, as with pg-mem, and delays need a real Postgres: test with one, or ' +
+  'without a database by provideDelayStub() of nestjs-delay-queue/testing';
 
 const NOT_INITIALIZED =
   'the DataSource is not initialized: await its initialize() where it is provided (in an async useFactory, for ' +

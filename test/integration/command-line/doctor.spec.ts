@@ -2,9 +2,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import type { Runner } from '../../../src/delay-queue/database/runner.js';
-import { DoctorStore } from '../../../src/delay-queue/store/doctor.store.js';
-import { driftOf } from '../../../src/delay-queue/store/tables/drift.js';
 import { listenFinding } from '../../../src/delay-queue/command-line/doctor-server.js';
 import { examine, type Ages } from '../../../src/delay-queue/command-line/doctor.js';
 import type { Finding } from '../../../src/delay-queue/command-line/finding.js';
@@ -82,27 +79,6 @@ it('finds no problem in a sound database', async () => {
   });
 });
 
-it('misses whatever the migrations make', async () => {
-  const dataSource = await new DataSource({ type: 'postgres', url: database.url }).initialize();
-  const runner = { query: dataSource.query.bind(dataSource) } as unknown as Runner;
-  const all = await new DoctorStore(runner, 'delay_queue')
-    .catalogue()
-    .finally(() => dataSource.destroy());
-  const unmissed = all.filter(
-    (one) =>
-      driftOf(
-        'delay_queue',
-        all.filter((each) => each !== one),
-      ).length === 0,
-  );
-  // Columns tell of NOT NULL, and constraints of the index of a primary key.
-  expect(unmissed.map(({ name }) => name)).toEqual(
-    unmissed.map(() => expect.stringMatching(/_(?:not_null|pkey)$/)),
-  );
-  expect(unmissed.filter(({ kind, is }) => kind === 'constraint' && is !== 'n')).toEqual([]);
-  expect(all.length).toBeGreaterThan(100);
-});
-
 /** What is planted in this database, what takes it away, and what is said of it. */
 const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
   [
@@ -113,7 +89,7 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
   [
     'ALTER TABLE delay_queue.delay ALTER COLUMN attempts TYPE bigint',
     'ALTER TABLE delay_queue.delay ALTER COLUMN attempts TYPE integer',
-    /problem drift: the column delay\.attempts is changed: bigint NOT NULL, should be integer NOT NULL/,
+    /problem drift: the column delay\.attempts is changed: bigint NOT NULL DEFAULT 0, should be integer NOT NULL DEFAULT 0/,
   ],
   [
     'ALTER TABLE delay_queue.delay ALTER COLUMN due_at DROP NOT NULL',
@@ -123,7 +99,7 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
   [
     'ALTER TABLE delay_queue.delay ADD COLUMN tenant text NOT NULL',
     'ALTER TABLE delay_queue.delay DROP COLUMN tenant',
-    /problem drift: the column delay\.tenant \(text NOT NULL\) is not of the library/,
+    /problem drift: the column delay\.tenant on delay is not of the library: text NOT NULL/,
   ],
   [
     'DROP INDEX delay_queue.delay_wake',
@@ -148,7 +124,7 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
   [
     'ALTER FUNCTION delay_queue.cancel_one(text, text, text) RENAME TO gone',
     'ALTER FUNCTION delay_queue.gone(text, text, text) RENAME TO cancel_one',
-    /problem drift: the function cancel_one is missing/,
+    /problem drift: the function cancel_one\(text,text,text\) is missing/,
   ],
   [
     'ALTER TABLE delay_queue.quota RENAME TO gone',
@@ -265,7 +241,7 @@ describe('what is planted in the database is found', () => {
     const { text } = rows[0] as { text: string };
     await database.query(text.replace('BEGIN', 'BEGIN -- older'));
     expect(await newly()).toEqual([
-      'problem drift: the function cancel_one is changed: its text is that of another version',
+      'problem drift: the function cancel_one(text,text,text) is changed: its text is that of another version',
     ]);
     // Which is what the finding tells to do.
     expect((await commandLine(database.url, ['migrate'])).exitCode).toBe(0);
@@ -336,6 +312,7 @@ describe('what is planted in the database is found', () => {
     await until(dead, (count) => count >= 100_100);
     const found = await newly();
     expect(found).toEqual([
+      'notice drift: the table delay is set to autovacuum_vacuum_threshold=2000000000',
       expect.stringMatching(/^notice dead-rows: delay has 100,100 dead rows beside \d live ones/),
     ]);
     await database.query('TRUNCATE delay_queue.delay');

@@ -56,7 +56,7 @@ it.each(['autovacuum', 'track_counts'])('%s = off is a problem, with its remedy'
 describe('connections', () => {
   it.each([
     [10, 3, 'ok'],
-    [10, 6, 'notice'],
+    [10, 15, 'notice'],
     [81, 0, 'problem'],
   ])('%d of 100 open, and %d nodes: %s', (connections, nodes, level) => {
     const given = { ...SOUND, connections: String(connections) };

@@ -53,45 +53,6 @@ FROM pg_catalog.unnest($3::text[]) AS f(name)
 WHERE pg_catalog.to_regprocedure(f.name) IS NOT NULL`;
 
 /**
- * What the catalogue says of the tables of a schema: columns, indexes, constraints, functions and
- * the tables themselves. Parameter: the schema. One row each; `flag` says whether a column may not
- * be NULL, an index or a constraint is valid, a table keeps its rows after a crash.
- */
-export const catalogueSql = (): string => `
-${ON_PRIMARY}
-SELECT 'column' AS kind, c.relname::text AS of, a.attname::text AS name,
-       pg_catalog.format_type(a.atttypid, a.atttypmod) AS is,
-       a.attnotnull::text AS flag, (a.atthasdef OR a.attidentity <> '')::text AS filled
-FROM pg_catalog.pg_class c
-JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0::int2 AND NOT a.attisdropped
-WHERE n.nspname = $1::text AND c.relkind = 'r'
-UNION ALL
-SELECT 'index', t.relname::text, c.relname::text, '', i.indisvalid::text, NULL
-FROM pg_catalog.pg_index i
-JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
-JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
-JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
-WHERE n.nspname = $1::text
-UNION ALL
-SELECT 'constraint', t.relname::text, k.conname::text, k.contype::text, k.convalidated::text, NULL
-FROM pg_catalog.pg_constraint k
-JOIN pg_catalog.pg_class t ON t.oid = k.conrelid
-JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
-WHERE n.nspname = $1::text
-UNION ALL
-SELECT 'function', n.nspname::text, p.proname::text, p.prosrc, 'true', NULL
-FROM pg_catalog.pg_proc p
-JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-WHERE n.nspname = $1::text
-UNION ALL
-SELECT 'table', n.nspname::text, c.relname::text, COALESCE(pg_catalog.array_to_string(c.reloptions, ','), ''),
-       (c.relpersistence = 'p')::text, c.relrowsecurity::text
-FROM pg_catalog.pg_class c
-JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = $1::text AND c.relkind = 'r'`;
-
-/**
  * Nodes that left without a word: silent for longer than $1 ms, and not idle. With what they still
  * hold a lease of, and what is due although they held it.
  */

@@ -5,6 +5,7 @@ import { atStart } from '../../config/known-options.js';
 import { parseDurationBetween } from '../../config/durations.js';
 import { checkSchema } from '../../config/resolve-options.js';
 import { allOf, ON_PRIMARY, type Tables, tablesOf } from '../../database/tables.js';
+import { completeTables } from './drift.js';
 import { createFunctions, dropTestClock, functionsOf } from './functions.js';
 import { LOCK_WITHIN_MS, refuseStrangers, takeAdvisoryLock } from './preflight.js';
 
@@ -131,8 +132,9 @@ export type MigrationClass = new () => MigrationInterface;
  *
  * @param options.schema the schema for the tables, which holds nothing else; default `delay_queue`
  * @throws DelayConfigError when the schema's name is not a plain lower-case identifier; from `up`,
- * when another session keeps the lock, or another role owns something in the schema; from `down`,
- * while there are live delays
+ * when another session keeps the lock, another role owns something in the schema, or tables of
+ * another build have other columns; from `down`, while the tables hold delays, dead letters included,
+ * history, pauses or operations
  */
 export function delayQueueMigrations(options: { schema?: string } = {}): MigrationClass[] {
   const { schema: given = 'delay_queue' } = options;
@@ -156,23 +158,22 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
           [schema],
         )) as { there: string }[];
         // IF NOT EXISTS needs the right to create a schema even where it exists.
-        if (found?.there === 'true') await refuseStrangers(runner, schema, true);
+        const isThere = found?.there === 'true';
+        if (isThere) await refuseStrangers(runner, schema, true);
         else await runner.query(`CREATE SCHEMA ${tables.schema}`);
-        const statements = [...createStatements(tables), ...createFunctions(tables)];
-        for (const statement of statements) await runner.query(statement);
+        const statements = createStatements(tables);
+        for (const statement of statements.filter(isTable)) await runner.query(statement);
+        if (isThere) await completeTables(runner, schema);
+        const others = statements.filter((statement) => !isTable(statement));
+        for (const statement of [...others, ...createFunctions(tables)]) {
+          await runner.query(statement);
+        }
       });
     }
 
     async down(runner: QueryRunner): Promise<void> {
       await onOwnPath(runner, async () => {
-        // No call may schedule between the check and the drop.
-        await runner.query(`LOCK TABLE ${tables.delay} IN ACCESS EXCLUSIVE MODE`);
-        const [found] = (await runner.query(
-          `SELECT EXISTS (SELECT FROM ${tables.delay} WHERE wake_at < 'infinity')::text AS live`,
-        )) as { live: string }[];
-        if (found?.live === 'true') {
-          throw new DelayConfigError(`${tables.delay} still holds live delays; cancel them first`);
-        }
+        await refuseToForget(runner, tables);
         await runner.query(`DROP FUNCTION ${functionsOf(tables).join(', ')}`);
         const tested = tablesOf({ schema, clock: 'test' });
         for (const statement of dropTestClock(tested)) await runner.query(statement);
@@ -182,6 +183,35 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
     }
   }
   return [DelayQueue];
+}
+
+const isTable = (statement: string): boolean => statement.startsWith('CREATE TABLE');
+
+/** @throws DelayConfigError that names what is there: no call may add to it before the drop */
+async function refuseToForget(runner: QueryRunner, tables: Tables): Promise<void> {
+  const { delay, history, rerun, pause, operation } = tables;
+  const kept: [what: string, table: string, where?: string][] = [
+    ['live delays', delay, `wake_at < 'infinity'`],
+    ['dead letters', delay, `wake_at = 'infinity'`],
+    ['reruns', rerun],
+    ['history', history],
+    ['pauses', pause],
+    ['operations of the dashboard', operation],
+  ];
+  const all = [...new Set(kept.map(([, table]) => table))].join(', ');
+  await runner.query(`LOCK TABLE ${all} IN ACCESS EXCLUSIVE MODE`);
+  const words = kept.map(
+    ([what, table, where = 'true']) =>
+      `CASE WHEN EXISTS (SELECT FROM ${table} WHERE ${where}) THEN '${what}' END`,
+  );
+  const [found] = (await runner.query(
+    `${ON_PRIMARY} SELECT pg_catalog.concat_ws(', ', ${words.join(', ')}) AS held`,
+  )) as { held: string }[];
+  if (!found?.held) return;
+  throw new DelayConfigError(
+    `the schema ${tables.schema} still holds ${found.held}, and to revert this migration drops them. Nothing was ` +
+      `changed. Keep a dump of what you need; then TRUNCATE ${all}, and revert again`,
+  );
 }
 
 /** What the migrations run in a database without the tables; each statement may run again. */
