@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import {
   type DynamicModule,
   type INestApplicationContext,
+  type LoggerService,
   Module,
   type Provider,
   type Type,
@@ -50,7 +51,7 @@ export interface NodeSetup {
   parts?: Parts;
   /** Makes and opens the DataSource, in the place of @nestjs/typeorm. */
   openDataSource?: (options?: DataSourceOptions) => Promise<DataSource>;
-  logger?: false | ['error' | 'warn' | 'log', ...('error' | 'warn' | 'log')[]];
+  logger?: false | LoggerService | ['error' | 'warn' | 'log', ...('error' | 'warn' | 'log')[]];
 }
 
 /** A running application with the delay queue in it. */

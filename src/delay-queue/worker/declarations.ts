@@ -1,10 +1,11 @@
 import type { DelayEvents } from '../api/events.js';
 import type { ResolvedOptions } from '../config/options.js';
-import { explained } from '../database/driver-errors.js';
+import { explained, sqlStateOf } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import type { Declaration } from '../handlers/handler.registry.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
+import { offsetText, zoneRules } from '../recurrence/zone-rules.js';
 import { RecurrenceStore } from '../store/recurrence.store.js';
 import { inLockOrder } from '../store/rows/delay-rows.js';
 import {
@@ -15,6 +16,9 @@ import {
   TaskHealth,
 } from '../tasks/recurring-task.js';
 import { Condition } from '../tasks/signal.js';
+
+/** `invalid_parameter_value`, as Postgres answers for a zone. */
+const UNKNOWN_ZONE = '22023';
 
 /** Pauses before rows that run or are locked are tried again, doubled each time. */
 const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
@@ -96,6 +100,38 @@ export class Declarations {
     const { gone, left } = await this.#store.withdraw(registry.names(), registry.declarations());
     for (const [name, key, repeat] of gone) this.events.emit('withdrawn', { name, key, repeat });
     this.#isWithdrawn = left === 0;
+    if (this.#times === 0) await this.#compareZones();
+  }
+
+  /** Two nodes that count a zone differently cannot both agree with the database. */
+  async #compareZones(): Promise<void> {
+    const repeats = this.registry.declarations().map(({ repeat }) => repeat);
+    const zones = new Set(repeats.flatMap((how) => ('cron' in how ? [how.timeZone] : [])));
+    for (const zone of zones) {
+      const message = await this.#differenceIn(zone);
+      if (message !== undefined) this.events.emit('advice', { message });
+    }
+  }
+
+  async #differenceIn(zone: string): Promise<string | undefined> {
+    const rules = zoneRules(zone, await this.#store.nowMs());
+    const instants = rules.map(({ atMs }) => atMs);
+    let theirs: number[];
+    try {
+      theirs = await this.#store.offsetsOf(zone, instants);
+    } catch (error) {
+      if (sqlStateOf(error) !== UNKNOWN_ZONE) throw error;
+      return `the database does not know the time zone ${zone}: update its tzdata`;
+    }
+    const at = rules.findIndex(({ minutes }, index) => minutes !== theirs[index]);
+    const first = rules[at];
+    if (first === undefined) return undefined;
+    return (
+      `the time zone ${zone} differs: at ${new Date(first.atMs).toISOString()} this node counts ` +
+      `${offsetText(first.minutes)}, the database ${offsetText(theirs[at]!)}. Nodes with different rules fire its ` +
+      `recurring delays at different hours, also twice: update Node (its zone data is ${process.versions['tz'] ?? 'unknown'}) ` +
+      "or the server's tzdata, until all agree"
+    );
   }
 
   async #declare(): Promise<void> {

@@ -123,6 +123,14 @@ ORDER BY i.ord`;
 /** The clock. */
 export const nowSql = ({ now }: Tables): string => `SELECT ${epochMs(now)}::text AS now_ms`;
 
+/** The offsets of a time zone, in minutes, by the database's rules. Parameters: the zone, instants. */
+export const offsetsSql = (tables: Tables): string => `
+WITH ${clock(tables)}
+SELECT (EXTRACT(epoch FROM pg_catalog.timezone($1::text, i.at) - pg_catalog.timezone('UTC'::text, i.at))::float8 / 60::float8)::int::text AS minutes
+FROM clock, pg_catalog.unnest($2::timestamptz[]) WITH ORDINALITY AS i(at, ord)
+WHERE clock.now IS NOT NULL
+ORDER BY i.ord`;
+
 /** The `state` of an occurrence without a history row. */
 export const NO_LINE = '';
 
