@@ -136,8 +136,48 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
   },
   'tells-all-of-each-operation': {
     about: 'tells viewers with limits of the operations of others',
-    patches: [patch(LIVE, 'if (this.rights.seesAll || line.who === this.rights.who) ', '')],
+    patches: [patch(LIVE, 'if (this.rights.ordered(line)) ', '')],
     tests: live,
+  },
+  'opens-the-door': {
+    about: 'answers a viewer with limits as one without',
+    patches: [
+      patch(
+        'dashboard/door.ts',
+        'if (rights === undefined || rights.seesAll)',
+        'if (Date.now() > 0)',
+      ),
+    ],
+    tests: ['integration/dashboard/tenants'],
+  },
+  'operations-by-who-alone': {
+    about: 'takes the operations of all with the same who for those of one viewer',
+    patches: [
+      patch(
+        'store/sql/operations.sql.ts',
+        " AND ${isWithin('names')} AND ${isWithin('groups')}))",
+        '))',
+      ),
+    ],
+    tests: ['integration/dashboard/tenants'],
+  },
+  'keys-of-other-groups': {
+    about: 'tells a viewer of a group that a key is taken in another one',
+    patches: [
+      patch(
+        'dashboard/operation-order.ts',
+        'if (groups === null) return',
+        'if (groups !== undefined) return',
+      ),
+    ],
+    tests: ['integration/dashboard/tenants'],
+  },
+  'what-redact-throws': {
+    about: 'shows what redact throws, and the payload in it',
+    patches: [
+      patch(DELAY, "message: 'The log of the application says why.'", 'message: String(error)'),
+    ],
+    tests: ['integration/dashboard/tenants'],
   },
   'streams-without-end': {
     about: 'opens as many streams as are asked for',

@@ -253,7 +253,7 @@ export interface DelayLine {
   /** What a due delay waits for, or a running one's node. `null` for ended ones and dead letters. */
   waitsFor: {
     what: 'due' | 'retry' | 'attempt' | 'pause' | 'node' | 'limit' | 'turn';
-    node?: string;
+    node?: string | null;
     since?: Instant;
     until?: Instant | null;
   } | null;
@@ -312,7 +312,7 @@ export interface CauseLine {
 export interface AttemptLine {
   attempt: number;
   outcome: string;
-  node: string;
+  node: string | null;
   startedAt: Instant;
   endedAt: Instant | null;
   error: string | null;
@@ -427,6 +427,8 @@ export interface OperationLine {
   why: string | null;
   /** The order, without its payload. */
   order: Record<string, unknown>;
+  /** What limited the viewer who gave it; `null`: nothing. */
+  scope: { names: readonly string[] | null; groups: readonly string[] | null };
   startedAt: Instant;
   endedAt: Instant | null;
   /** `interrupted`: its process ended before it did; what it changed stays. */
@@ -436,7 +438,8 @@ export interface OperationLine {
   /** How many matched when it began; `null`: not counted. */
   expected: Count | null;
   error: string | null;
-  node: string;
+  /** As all names of nodes, `null` for a viewer with limits. */
+  node: string | null;
 }
 
 export interface OperationsPage {

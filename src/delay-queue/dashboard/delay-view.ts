@@ -1,7 +1,7 @@
 import { adopted } from '../api/adopted.js';
 import type { DelayRecord, ListedDelay } from '../api/delay.js';
 import type { DelayExplanation } from '../api/explanation.js';
-import { describeError, printable } from '../api/error-text.js';
+import { describeError, LogLines, printable, quoted } from '../api/error-text.js';
 import { DelayInvalidError } from '../api/errors.js';
 import { explanationOfEnd } from '../client/explanations.js';
 import { listedOf, recordOf } from '../client/results.js';
@@ -35,6 +35,7 @@ export class DelayReader {
   readonly #selection: SelectionStore;
   readonly #search: SearchStore;
   readonly #aliveMs: number;
+  readonly #log = new LogLines('DelayQueueDashboard');
 
   constructor(
     private readonly options: ResolvedOptions,
@@ -127,12 +128,20 @@ export class DelayReader {
     const { payloads } = this.options;
     const owner = { name, key };
     try {
-      if (this.redact === undefined) {
-        return { is: 'shown', json: await payloads.jsonOfRow(text, owner) };
-      }
+      if (this.redact === undefined) return await this.#whole(text, owner);
       const given = await payloads.given(text, owner);
       const shown = JSON.stringify(await adopted(this.redact(given, owner))) as string | undefined;
       return shown === undefined ? { is: 'hidden' } : { is: 'redacted', json: shown };
+    } catch (error) {
+      // Its text may hold what is to be redacted.
+      this.#log.error(`redact: delay ${quoted(name)}: the payload was not shown`, error);
+      return { is: 'unreadable', message: 'The log of the application says why.' };
+    }
+  }
+
+  async #whole(text: string, owner: { name: string; key: string | null }): Promise<Payload> {
+    try {
+      return { is: 'shown', json: await this.options.payloads.jsonOfRow(text, owner) };
     } catch (error) {
       return { is: 'unreadable', message: printable(describeError(error)) };
     }

@@ -56,14 +56,15 @@ export function setHeaders(response: ServerResponse, headers: Record<string, str
   }
 }
 
-export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+/** @param text JSON */
+export function sendJson(response: ServerResponse, status: number, text: string): void {
   if (response.headersSent || response.destroyed) return;
   response.statusCode = status;
   setHeaders(response, {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
   });
-  response.end(JSON.stringify(body));
+  response.end(text);
 }
 
 const tooLarge = (): Refusal =>

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CHANGE_HEADER } from './contract.js';
+import { problemFor, textFor } from './door.js';
 import { bodyOf, notFound, Refusal, sendJson } from './exchange.js';
 import { refusalOf, type Report } from './failures.js';
 import type { ResolvedDashboardOptions } from './options.js';
 import { type PageFiles, sendFile } from './page-files.js';
-import { rightsOf } from './rights.js';
+import { type Rights, rightsOf } from './rights.js';
 import { type Route, routeFor } from './route.js';
 
 /** A request as Express and Fastify's middleware have it: `url` lacks what the application is mounted below. */
@@ -32,11 +33,26 @@ export class DashboardHandler {
     const query = request.url?.slice(path.length + 1) ?? '';
     const rest = this.#below.exec(path)?.groups?.['rest'];
     if (rest === undefined) return false;
-    void this.#answer(request, response, rest, new URLSearchParams(query)).catch((error) => {
-      const refusal = refusalOf(error, this.report);
-      sendJson(response, refusal.status, refusal.body);
-    });
+    void this.#answered(request, response, rest, new URLSearchParams(query));
     return true;
+  }
+
+  async #answered(
+    request: HostRequest,
+    response: ServerResponse,
+    rest: string,
+    query: URLSearchParams,
+  ): Promise<void> {
+    let rights: Rights | undefined;
+    try {
+      rights = await rightsOf(request, this.options.authorize);
+      if (rights === undefined) throw notFound();
+      await this.#answer(request, response, rest, query, rights);
+    } catch (error) {
+      const refusal = refusalOf(error, this.report);
+      const body = problemFor(rights, refusal.body);
+      sendJson(response, refusal.status, textFor(rights, body));
+    }
   }
 
   async #answer(
@@ -44,9 +60,8 @@ export class DashboardHandler {
     response: ServerResponse,
     rest: string,
     query: URLSearchParams,
+    rights: Rights,
   ): Promise<void> {
-    const rights = await rightsOf(request, this.options.authorize);
-    if (rights === undefined) throw notFound();
     const { method = '' } = request;
     if (!rest.startsWith('/api/')) {
       if (method !== 'GET' && method !== 'HEAD') throw notFound();
@@ -64,7 +79,7 @@ export class DashboardHandler {
     const body = method === 'POST' ? await bodyOf(request) : undefined;
     const { route, id } = found;
     const answer = await route.answer({ rights, query, id, body, signal: gone.signal, response });
-    if (answer !== undefined) sendJson(response, 200, answer);
+    if (answer !== undefined) sendJson(response, 200, textFor(rights, answer));
   }
 }
 

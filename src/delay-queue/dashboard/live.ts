@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { LiveEvents, OperationLine } from './contract.js';
+import { problemFor, textFor } from './door.js';
 import { Refusal, setHeaders } from './exchange.js';
 import type { OperationNews } from './operation-news.js';
 import type { Rights } from './rights.js';
@@ -86,11 +87,13 @@ class Stream {
   }
 
   send<Event extends keyof LiveEvents>(event: Event, data: LiveEvents[Event]): void {
-    this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    const shown =
+      event === 'problem' ? problemFor(this.rights, data as LiveEvents['problem']) : data;
+    this.#write(`event: ${event}\ndata: ${textFor(this.rights, shown)}\n\n`);
   }
 
   operation(line: OperationLine): void {
-    if (this.rights.seesAll || line.who === this.rights.who) this.send('operation', line);
+    if (this.rights.ordered(line)) this.send('operation', line);
   }
 
   end(): void {

@@ -18,6 +18,7 @@ import {
 import type { Count, OperationAction, OperationLine } from './contract.js';
 import type { DashboardDatabase } from './dashboard-database.js';
 import { notFound, Refusal } from './exchange.js';
+import type { Rights } from './rights.js';
 
 /** An operation before it is written down. */
 export interface NewOperation {
@@ -26,7 +27,14 @@ export interface NewOperation {
   why: string | null;
   /** Without a payload. */
   asked: object;
+  scope: OperationLine['scope'];
 }
+
+/** Whose operations are meant. */
+type Viewer = Pick<Rights, 'who' | 'names' | 'groups' | 'seesAll'>;
+
+const ownOf = ({ who, names, groups, seesAll }: Viewer): string | null =>
+  seesAll ? null : JSON.stringify({ who, names, groups });
 
 export type Counts = Record<string, number>;
 
@@ -56,9 +64,17 @@ export class OperationLog {
     this.#row = reader(operationOf(tables));
   }
 
-  async open({ action, who, why, asked }: NewOperation): Promise<OperationLine> {
+  async open({ action, who, why, asked, scope }: NewOperation): Promise<OperationLine> {
     const { nodeName } = this.database.options;
-    const parameters = [action, who, nodeName, why, JSON.stringify(asked), '{}'];
+    const parameters = [
+      action,
+      who,
+      nodeName,
+      why,
+      JSON.stringify(asked),
+      '{}',
+      JSON.stringify(scope),
+    ];
     for (let tries = 1; tries <= OPEN_TRIES; tries += 1) {
       const [row] = await this.database.write<Answer>(this.#sql.open, parameters);
       if (row !== undefined) return lineOf(this.#row(row));
@@ -107,18 +123,18 @@ export class OperationLog {
     return this.#write(this.#sql.stop, [id]);
   }
 
-  /** Newest first. @param who only theirs; null: all */
-  page(who: string | null, limit: number, behind = NEWEST): Promise<OperationLine[]> {
-    return this.#read(this.#sql.page, [who, behind, limit]);
+  /** Newest first, of those that a viewer may see. */
+  page(viewer: Viewer, limit: number, behind = NEWEST): Promise<OperationLine[]> {
+    return this.#read(this.#sql.page, [ownOf(viewer), behind, limit]);
   }
 
   /** Those that have changed a delay of the key, newest first. */
-  ofKey(who: string | null, key: string, limit: number): Promise<OperationLine[]> {
-    return this.#read(this.#sql.ofKey, [who, key, limit]);
+  ofKey(viewer: Viewer, key: string, limit: number): Promise<OperationLine[]> {
+    return this.#read(this.#sql.ofKey, [ownOf(viewer), key, limit]);
   }
 
-  async find(who: string | null, id: string): Promise<OperationLine> {
-    const [line] = await this.page(who, 1, String(Number(id) + 1));
+  async find(viewer: Viewer, id: string): Promise<OperationLine> {
+    const [line] = await this.page(viewer, 1, String(Number(id) + 1));
     if (line?.id !== id) throw notFound();
     return line;
   }
@@ -142,12 +158,20 @@ export class OperationLog {
   }
 }
 
-const lineOf = ({ asked, counts, expected, expectedIs, ...row }: OperationRow): OperationLine => ({
+const lineOf = ({
+  asked,
+  scope,
+  counts,
+  expected,
+  expectedIs,
+  ...row
+}: OperationRow): OperationLine => ({
   id: row.id,
   action: row.action as OperationAction,
   who: row.who,
   why: row.why,
   order: JSON.parse(asked) as Record<string, unknown>,
+  scope: JSON.parse(scope) as OperationLine['scope'],
   startedAt: new Date(row.startedMs).toISOString(),
   endedAt: row.endedMs === null ? null : new Date(row.endedMs).toISOString(),
   state: row.state,

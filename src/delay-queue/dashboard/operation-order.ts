@@ -99,7 +99,7 @@ function deedOf(action: OperationAction, given: Record<string, unknown>, rights:
       return {
         action,
         ...nameAndGroup(given, rights),
-        key: key === undefined ? undefined : checkKey(key),
+        key: key === undefined ? undefined : ownKey(key, rights),
         payload: parsed(payload),
         when: whenOf(given),
       };
@@ -120,6 +120,15 @@ function nameAndGroup(
   const group = givenGroup === undefined ? undefined : checkGroup(givenGroup);
   if (!rights.sees({ name, group: group ?? null })) throw notFound();
   return { name, group };
+}
+
+/** A key is unique within its name: one that is taken would tell of a delay of another group. */
+function ownKey(key: unknown, { groups }: Rights): string {
+  if (groups === null) return checkKey(key);
+  throw new DelayInvalidError(
+    'key',
+    'cannot be given by a viewer of some groups, since all groups of a name share its keys: leave it out',
+  );
 }
 
 function parsed(payload: unknown): unknown {

@@ -20,14 +20,14 @@ export function operationRoutes(queue: DashboardQueue, news: OperationNews): Rou
   const operations = new Operations(queue, log, news, (order) => previews.count(order));
 
   /** One that the viewer may see. */
-  const seen = (id: string, rights: Rights) => log.find(ownOf(rights), idOf(id));
+  const seen = (id: string, rights: Rights) => log.find(rights, idOf(id));
 
   const preview = async ({ body, rights }: Asked): Promise<Preview> =>
     previews.preview(orderOf(body, rights));
 
   const page = async ({ query, rights }: Asked): Promise<OperationsPage> => {
     const after = query.get('after');
-    const found = await log.page(ownOf(rights), PAGE + 1, after === null ? undefined : idOf(after));
+    const found = await log.page(rights, PAGE + 1, after === null ? undefined : idOf(after));
     const shown = found.slice(0, PAGE);
     const next = found.length > PAGE ? (shown.at(-1)?.id ?? null) : null;
     return { operations: shown, next };
@@ -55,16 +55,13 @@ export function operationRoutes(queue: DashboardQueue, news: OperationNews): Rou
       method: 'POST',
       path: 'operations',
       needs: 'view',
-      answer: ({ body, rights }) => operations.start(orderOf(body, rights), rights.who),
+      answer: ({ body, rights }) => operations.start(orderOf(body, rights), rights),
     },
     { method: 'GET', path: 'operations', needs: 'view', answer: page },
     { method: 'GET', path: 'operations/:id', needs: 'view', answer: view },
     { method: 'POST', path: 'operations/:id/stop', needs: 'view', answer: stop },
   ];
 }
-
-/** A viewer with limits sees only their own. */
-const ownOf = ({ seesAll, who }: Rights): string | null => (seesAll ? null : who);
 
 /** @throws Refusal */
 function idOf(text: string): string {

@@ -12,6 +12,7 @@ import type { Counts, OperationLog } from './operation-log.js';
 import type { OperationNews } from './operation-news.js';
 import type { Order } from './operation-order.js';
 import type { DashboardQueue } from './queue.js';
+import type { Rights } from './rights.js';
 
 /** Those that run or wait in this process. */
 const OPEN_MAX = 20;
@@ -65,12 +66,12 @@ export class Operations {
    * @returns its state once it has ended, or after a second
    * @throws Refusal when there are too many; what the queue throws that refuses the order
    */
-  async start(order: Order, who: string): Promise<OperationLine> {
+  async start(order: Order, viewer: Rights): Promise<OperationLine> {
     if (this.queue.closing.aborted) throw new Refusal('busy', 'The application is closing.');
     if (this.#open.size + this.#opening >= OPEN_MAX) {
       throw new Refusal('busy', `${OPEN_MAX} operations run or wait here. Wait for one of them.`);
     }
-    const open = await this.#opened(order, who);
+    const open = await this.#opened(order, viewer);
     const ended = this.#turn.then(() => this.#run(open));
     this.#turn = ended;
     this.queue.database.hold(ended);
@@ -87,11 +88,17 @@ export class Operations {
     return line;
   }
 
-  async #opened(order: Order, who: string): Promise<Open> {
+  async #opened(order: Order, { who, names, groups }: Rights): Promise<Open> {
     const { deed, why, asked } = order;
     this.#opening += 1;
     try {
-      const line = await this.log.open({ action: deed.action, who, why, asked });
+      const line = await this.log.open({
+        action: deed.action,
+        who,
+        why,
+        asked,
+        scope: { names, groups },
+      });
       const open = { line, order, stop: new AbortController() };
       this.#open.set(line.id, open);
       this.#keep();

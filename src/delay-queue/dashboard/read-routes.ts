@@ -53,8 +53,7 @@ export function readRoutes(queue: DashboardQueue, news: OperationNews): Route[] 
     get('story', async ({ rights, query }) => {
       const about = { key: query.get('key') ?? '', ...pageIn(query) };
       const story = await database.look((look) => storyView(look, options, rights, about));
-      const who = rights.seesAll ? null : rights.who;
-      return { ...story, operations: await log.ofKey(who, about.key, OPERATIONS_MAX) };
+      return { ...story, operations: await log.ofKey(rights, about.key, OPERATIONS_MAX) };
     }),
     get('dead', ({ rights }) => database.look((look) => deadView(look, options, rights))),
     get('names', ({ rights }) => database.look((look) => nameChoices(look, options, rights))),

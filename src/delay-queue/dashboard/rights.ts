@@ -1,7 +1,8 @@
+import { HttpException } from '@nestjs/common';
 import type { IncomingMessage } from 'node:http';
 import { DelayConfigError } from '../api/errors.js';
 import { shown } from '../config/known-options.js';
-import { DASHBOARD_ACTIONS, type DashboardAction } from './contract.js';
+import { DASHBOARD_ACTIONS, type DashboardAction, type OperationLine } from './contract.js';
 import { type DashboardAuthorize, type DashboardGrant, isAction } from './options.js';
 
 const LISTED_MAX = 100;
@@ -38,6 +39,14 @@ export class Rights {
     return this.names === null && this.groups === null;
   }
 
+  /** Its own, given with the limits that it has, or narrower ones. */
+  ordered({ who, scope }: Pick<OperationLine, 'who' | 'scope'>): boolean {
+    return (
+      this.seesAll ||
+      (who === this.who && isWithin(scope.names, this.names) && isWithin(scope.groups, this.groups))
+    );
+  }
+
   sees({ name, group }: { name: string; group: string | null }): boolean {
     return (
       (this.names?.includes(name) ?? true) &&
@@ -45,6 +54,9 @@ export class Rights {
     );
   }
 }
+
+const isWithin = (its: readonly string[] | null, all: readonly string[] | null): boolean =>
+  all === null || (its?.every((one) => all.includes(one)) ?? false);
 
 function listOf(field: string, given: unknown): readonly string[] | null {
   if (given === undefined) return null;
@@ -63,8 +75,21 @@ export async function rightsOf(
   request: IncomingMessage,
   authorize: DashboardAuthorize,
 ): Promise<Rights | undefined> {
-  const grant = await authorize(request);
+  const grant = await granted(request, authorize);
   if (grant === null || grant === undefined) return undefined;
   const rights = new Rights(grant);
   return rights.may('view') ? rights : undefined;
+}
+
+/** An exception of Nest that says so is a refusal, too. */
+async function granted(
+  request: IncomingMessage,
+  authorize: DashboardAuthorize,
+): Promise<DashboardGrant | null | undefined> {
+  try {
+    return await authorize(request);
+  } catch (error) {
+    if (error instanceof HttpException && [401, 403].includes(error.getStatus())) return null;
+    throw error;
+  }
 }

@@ -4,6 +4,7 @@ import type { OperationLine } from '../../../src/delay-queue/dashboard/contract.
 import type { OperationLog } from '../../../src/delay-queue/dashboard/operation-log.js';
 import { OperationNews } from '../../../src/delay-queue/dashboard/operation-news.js';
 import { Operations } from '../../../src/delay-queue/dashboard/operations.js';
+import { Rights } from '../../../src/delay-queue/dashboard/rights.js';
 import type { DashboardQueue } from '../../../src/delay-queue/dashboard/queue.js';
 
 const LINE = { id: '1', who: 'tester', state: 'running', counts: {} } as OperationLine;
@@ -12,6 +13,8 @@ const CANCEL = {
   why: null,
   asked: {},
 } as const;
+
+const TESTER = new Rights({ who: 'tester', actions: 'all' });
 
 type Cancel = (options: { signal: AbortSignal }) => Promise<void>;
 
@@ -57,7 +60,7 @@ it('keeps what runs, and hears there that it is to stop', async () => {
       return kept.length === 3 ? ['1'] : [];
     },
   });
-  expect(await operations.start(CANCEL, 'tester')).toMatchObject({ state: 'stopped' });
+  expect(await operations.start(CANCEL, TESTER)).toMatchObject({ state: 'stopped' });
   expect(kept).toEqual([['1'], ['1'], ['1']]);
   expect(told.map(({ state }) => state)).toEqual(['running', 'stopped']);
 });
@@ -71,16 +74,16 @@ it('tries again to write down how it ended, and holds its connections for so lon
       return { ...LINE, state: 'done' };
     },
   });
-  await operations.start(CANCEL, 'tester');
+  await operations.start(CANCEL, TESTER);
   await Promise.all(held);
   expect(tries).toBe(3);
 });
 
 it('answers after a second what goes on, and takes no more when its application closes', async () => {
   const { operations, held, closing } = operationsOf(long, {});
-  expect(await operations.start(CANCEL, 'tester')).toBe(LINE);
+  expect(await operations.start(CANCEL, TESTER)).toBe(LINE);
   closing.abort();
-  await expect(operations.start(CANCEL, 'tester')).rejects.toMatchObject({ problem: 'busy' });
+  await expect(operations.start(CANCEL, TESTER)).rejects.toMatchObject({ problem: 'busy' });
   expect(await Promise.all(held)).toMatchObject([{ as: 'stopped' }]);
 });
 
@@ -95,8 +98,8 @@ it('of two, the second begins when the first has ended, however it did', async (
     { open: async () => ({ ...LINE, id: String((ids += 1)) }) },
   );
   const both = await Promise.all([
-    operations.start(CANCEL, 'tester'),
-    operations.start(CANCEL, 'tester'),
+    operations.start(CANCEL, TESTER),
+    operations.start(CANCEL, TESTER),
   ]);
   expect(both.map(({ state }) => state)).toEqual(['failed', 'done']);
 });

@@ -43,6 +43,7 @@ const operation: OperationLine = {
   id: '1',
   action: 'cancel',
   who: 'anna',
+  scope: { names: null, groups: null },
   why: null,
   order: {},
   startedAt: at(30),

@@ -26,6 +26,8 @@ export const operationOf = (tables: Tables) => ({
   why: asText<string | null>('o.why'),
   /** JSON. */
   asked: asText('o.asked::text'),
+  /** JSON. */
+  scope: asText('o.scope::text'),
   startedMs: asInstant('o.started_at'),
   endedMs: asMs<number | null>(epochMs('o.ended_at')),
   state: asText<OperationState>(
@@ -45,7 +47,7 @@ export const operationOf = (tables: Tables) => ({
 export type OperationRow = RowOf<ReturnType<typeof operationOf>>;
 
 /**
- * Writes a new one, and removes old ones. Parameters: action, who, node, why, asked, counts. Its id
+ * Writes a new one, and removes old ones. Parameters: action, who, node, why, asked, counts, scope. Its id
  * is greater than each that it sees: a clock may stand still, or go back. Answers no row if another
  * one has taken that id meanwhile.
  */
@@ -62,9 +64,9 @@ old AS (
 ),
 gone AS (DELETE FROM ${tables.operationChange} WHERE operation_id = ANY (ARRAY(SELECT id FROM old))),
 o AS (
-  INSERT INTO ${tables.operation} (id, started_at, seen_at, action, who, node, why, asked, counts)
+  INSERT INTO ${tables.operation} (id, started_at, seen_at, action, who, node, why, asked, counts, scope)
   SELECT GREATEST(${presentEpochUs('clock.now')}, (SELECT pg_catalog.max(id) + 1 FROM ${tables.operation})),
-         clock.now, ${nodesNow(tables)}, $1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::jsonb
+         clock.now, ${nodesNow(tables)}, $1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::jsonb, $7::jsonb
   FROM clock
   ON CONFLICT DO NOTHING
   RETURNING *
@@ -124,22 +126,31 @@ o AS (
 )
 SELECT ${selected(operationOf(tables))} FROM o, clock`;
 
-/** Newest first. Parameters: who (null: all), the id to start behind, limit. */
+/** Condition: its limits are among those of viewer `$1`. */
+const isWithin = (field: 'names' | 'groups'): string => {
+  const [all, its] = [`$1::jsonb -> '${field}'::text`, `o.scope -> '${field}'::text`];
+  return `(${all} = 'null'::jsonb OR (pg_catalog.jsonb_typeof(${its}) = 'array' AND ${all} @> (${its})))`;
+};
+
+/** Condition: viewer `$1` gave operation `o`; null: all. */
+const IS_OWN = `($1::jsonb IS NULL OR (o.who = $1::jsonb ->> 'who'::text AND ${isWithin('names')} AND ${isWithin('groups')}))`;
+
+/** Newest first. Parameters: viewer (null: all), the id to start behind, limit. */
 export const operationsSql = (tables: Tables): string => `
 WITH ${clock(tables)}
 SELECT ${selected(operationOf(tables))}
 FROM ${tables.operation} o, clock
-WHERE o.id < $2::bigint AND ($1::text IS NULL OR o.who = $1::text)
+WHERE o.id < $2::bigint AND ${IS_OWN}
 ORDER BY o.id DESC
 LIMIT $3::int`;
 
-/** Those that have changed a delay of the key, newest first. Parameters: who (null: all), key, limit. */
+/** Those that have changed a delay of the key, newest first. Parameters: viewer (null: all), key, limit. */
 export const operationsOfKeySql = (tables: Tables): string => `
 WITH ${clock(tables)}
 SELECT ${selected(operationOf(tables))}
 FROM ${tables.operation} o, clock
 WHERE o.id = ANY (ARRAY(SELECT c.operation_id FROM ${tables.operationChange} c WHERE c.key = $2::text))
-  AND ($1::text IS NULL OR o.who = $1::text)
+  AND ${IS_OWN}
 ORDER BY o.id DESC
 LIMIT $3::int`;
 

@@ -407,7 +407,8 @@ function createStatements({
      )`,
     // What the dashboard's viewers have changed. The id is the microsecond of its start: it sorts by
     // time, and needs no sequence, which a copy of the rows lacks. ended_as: NULL until it has ended;
-    // until then its process sets seen_at. asked: the order, without a payload.
+    // until then its process sets seen_at. asked: the order, without a payload. scope: the names
+    // and groups that limit its viewer.
     `CREATE TABLE IF NOT EXISTS ${operation} (
        id         bigint PRIMARY KEY,
        started_at timestamptz NOT NULL,
@@ -421,6 +422,7 @@ function createStatements({
        node       text NOT NULL,
        why        text,
        asked      jsonb NOT NULL,
+       scope      jsonb NOT NULL DEFAULT '{"names": null, "groups": null}',
        ended_as   text,
        counts     jsonb NOT NULL,
        error      text

@@ -54,7 +54,9 @@ function Form({ choices }: { choices: readonly NameChoice[] }) {
     >
       <Names choices={choices} name={name} />
       <div class="field-pair">
-        <Field label={`${said.key} (${said.optional})`} value={key} maxLength={255} />
+        {session.value?.groups === null && (
+          <Field label={`${said.key} (${said.optional})`} value={key} maxLength={255} />
+        )}
         <Field label={`${said.group} (${said.optional})`} value={group} maxLength={255} />
       </div>
       {key.value !== '' && <p class="hint">{said.keyHint}</p>}

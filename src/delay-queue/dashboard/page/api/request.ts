@@ -22,8 +22,20 @@ async function request<Body>(path: string, sent: RequestInit): Promise<Body> {
     if (sent.signal?.aborted) throw error;
     throw refused({ problem: 'unreachable', message: '' });
   });
-  if (!response.ok) throw refused(await problemOf(response));
-  return (await response.json()) as Body;
+  if (response.ok && isJson(response)) return (await response.json()) as Body;
+  // Not there, or not there for this viewer any more.
+  if (response.ok || [401, 403, 404].includes(response.status)) await hearRefusal();
+  throw refused(await problemOf(response));
+}
+
+/** A login page is answered well, too. */
+export const isJson = ({ headers }: Response): boolean =>
+  headers.get('content-type')?.startsWith('application/json') ?? false;
+
+let hearRefusal = async (): Promise<void> => {};
+
+export function onRefused(hear: () => Promise<void>): void {
+  hearRefusal = hear;
 }
 
 const refused = (problem: RequestProblem): Refused<RequestProblem> =>

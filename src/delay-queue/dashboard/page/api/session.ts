@@ -1,10 +1,22 @@
 import { signal } from '@preact/signals';
 import { serverClock } from '../../../../ui/server-clock.js';
 import type { DashboardAction, Session } from '../../contract.js';
-import { get } from './request.js';
+import { get, isJson, onRefused } from './request.js';
 
 /** Who looks, and what they may do. */
 export const session = signal<Session | null>(null);
+
+/** The login has ended while the page was open. */
+export const isSignedOut = signal(false);
+
+/** Where the viewer is let in no more, nothing answers, or the login of the application does. */
+onRefused(async () => {
+  if (session.value === null) return;
+  const response = await fetch('api/session', { redirect: 'manual' }).catch(() => null);
+  if (response === null || response.status >= 429 || (response.ok && isJson(response))) return;
+  session.value = null;
+  isSignedOut.value = true;
+});
 
 /** @throws Refused<RequestProblem> */
 export async function openSession(): Promise<void> {

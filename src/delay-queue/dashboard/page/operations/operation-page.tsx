@@ -102,9 +102,11 @@ function Order({ line }: { line: OperationLine }) {
             <When at={line.endedAt} />
           </Fact>
         )}
-        <Fact name={node}>
-          <bdi>{line.node}</bdi>
-        </Fact>
+        {line.node !== null && (
+          <Fact name={node}>
+            <bdi>{line.node}</bdi>
+          </Fact>
+        )}
         <Fact name={said.delay.facts.id}>{line.id}</Fact>
       </dl>
     </Panel>

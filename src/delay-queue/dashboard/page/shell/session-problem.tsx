@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Refused } from '../../../../ui/deed.js';
 import type { RequestProblem } from '../api/request.js';
-import { openSession } from '../api/session.js';
+import { isSignedOut, openSession } from '../api/session.js';
 import { ProblemNote } from '../parts/problem-note.js';
 import { words } from '../words/language.js';
 
@@ -13,13 +13,27 @@ const problem = signal<RequestProblem | null>(null);
 /** Shown until the server has said who looks. */
 export function SessionProblem() {
   useEffect(() => {
-    void open();
+    if (!isSignedOut.value) void open();
   }, []);
+  if (isSignedOut.value) return <SignedOut />;
   return (
     <>
       <h1 class="loading">{problem.value ? words.value.notOpened : words.value.loading}</h1>
       <ProblemNote problem={problem.value} />
     </>
+  );
+}
+
+function SignedOut() {
+  const { signedOut, signedOutHint, reloadPage } = words.value;
+  return (
+    <div role="alert">
+      <h1 class="loading">{signedOut}</h1>
+      <p>{signedOutHint}</p>
+      <button type="button" class="button" onClick={() => location.reload()}>
+        {reloadPage}
+      </button>
+    </div>
   );
 }
 

@@ -39,7 +39,7 @@ function Attempt({ event }: Of<'attempt'>) {
       <Told name={nameOf(event)}>
         {said.delay.attempt(attempt)}{' '}
         <span class={`pill outcome-${outcome}`}>{said.outcomes[outcome] ?? outcome}</span>{' '}
-        {tookMs !== null && said.delay.took(span(said, tookMs))} {said.runsOn(node)}
+        {tookMs !== null && said.delay.took(span(said, tookMs))} {node && said.runsOn(node)}
       </Told>
       {error !== null && <ErrorText text={error} />}
     </>

@@ -134,6 +134,9 @@ export const en = {
   onlyGroups: (groups: string) => `Groups: ${groups}.`,
   loading: 'Loading…',
   notOpened: 'The dashboard cannot be opened',
+  signedOut: 'You are signed out',
+  signedOutHint: 'Your login has ended. Reload the page to sign in again.',
+  reloadPage: 'Reload',
   connections: {
     connecting: 'Connecting',
     live: 'Live',
