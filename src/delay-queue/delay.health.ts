@@ -142,13 +142,13 @@ export class DelayHealth {
 
   /** @internal As {@link figures}, and has nothing fetched. */
   known(): DelayFigures {
-    const { worker } = this.engine.vitals;
-    const last = this.#readingsNow()?.lastBacklog;
+    const { worker, state } = this.engine.vitals;
+    const last = state === 'stopped' ? undefined : this.#readingsNow()?.lastBacklog;
     return {
       names: worker?.calls() ?? [],
       watched: worker?.queue.watched ?? 0,
       ready: worker?.queue.ready ?? 0,
-      loadAgeMs: worker === undefined ? null : ageOf(worker.loads.workedAtMs),
+      loadAgeMs: worker === undefined || worker.isIdle ? null : ageOf(worker.loads.workedAtMs),
       backlog: last === undefined ? null : backlogOf(last.reading, last.ageMs),
       connections: this.engine.connections?.figures ?? { used: 0, idle: 0 },
     };

@@ -152,6 +152,10 @@ describe('the backlog', () => {
 describe('the database', () => {
   it('that is gone makes the node down, not the process, until it is back', async () => {
     const node = await start();
+    await until(
+      () => node.app.get(DelayHealth).figures(),
+      ({ backlog }) => backlog !== null,
+    );
     const [{ name } = { name: '' }] = await stage.sql<{ name: string }>(
       'SELECT current_database() AS name',
     );
@@ -164,8 +168,14 @@ describe('the database', () => {
     );
     const health = healthOf(node);
     expect(health.knownReasons()).toEqual([]);
+    const knew = node.app.get(DelayHealth);
     const report = await health.check();
     expect(report.status).toBe('down');
+    // Figures of before are none of now.
+    await until(
+      () => knew.figures(),
+      ({ backlog }) => backlog === null,
+    );
     expect(found(report)).toEqual(['databaseGone']);
     expect(health.knownReasons()).toEqual(report.reasons);
     expect(healthOf(node).live()).toEqual({ status: 'up', reasons: [] });
@@ -271,7 +281,10 @@ it('a clock that jumped is told, and is a reason to look', async () => {
 it('before the start and after the end the node is down', async () => {
   const node = await start();
   const health = healthOf(node);
+  await health.check();
+  expect(health.figures().backlog).not.toBeNull();
   await node.stop();
+  expect(health.figures()).toMatchObject({ names: [], loadAgeMs: null, backlog: null });
   expect(await health.check()).toMatchObject({
     status: 'down',
     reasons: [{ reason: 'notRunning', state: 'stopped' }],

@@ -103,9 +103,9 @@ export interface DelayFigures {
   /** Delays within the horizon that this node watches, and those of them that wait for a slot. */
   watched: number;
   ready: number;
-  /** Since the last load was answered, in milliseconds; `null` before the first, and without a worker. */
+  /** Since the last load was answered, in ms; `null` before the first, while idle, and without a worker. */
   loadAgeMs: number | null;
-  /** Of all nodes; `null` until it was fetched for the first time. */
+  /** Of all nodes; `null` before the first answer, after a failed one, and once it is 3 min old. */
   backlog: BacklogFigures | null;
   /** The engine's own, beside the application's pool; without the one that listens. */
   connections: ConnectionFigures;

@@ -11,6 +11,9 @@ const ANSWER_WITHIN_MS = 5_000;
 /** Probes of many kinds may ask at once and often; the database is asked once in that time. */
 const BACKLOG_KEPT_MS = 5_000;
 
+/** What is older tells nothing of now. A scrape shows what the one before had fetched. */
+const BACKLOG_TOLD_MS = 180_000;
+
 /** Enough of a name to tell that it is late, behind a crowd of others. */
 const READY_OF_EACH = 10;
 
@@ -171,9 +174,12 @@ export class Readings {
     return this.#backlog.now;
   }
 
-  /** What it said last; undefined: nothing yet. */
+  /** What it said last; undefined: nothing yet, nothing lately, or it does not answer now. */
   get lastBacklog(): { reading: Backlog; ageMs: number } | undefined {
-    return this.#backlog.last;
+    const { last, failed } = this.#backlog;
+    return failed === undefined && last !== undefined && last.ageMs < BACKLOG_TOLD_MS
+      ? last
+      : undefined;
   }
 
   server(): Promise<ServerReadings> {
@@ -191,7 +197,7 @@ export class Readings {
     server: ServerReadings | undefined;
     failed: { error: unknown } | undefined;
   } {
-    const [backlog, server] = [this.#backlog.last?.reading, this.#server.last?.reading];
+    const [backlog, server] = [this.lastBacklog?.reading, this.#server.last?.reading];
     return { backlog, server, failed: this.#backlog.failed };
   }
 }

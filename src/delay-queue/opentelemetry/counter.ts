@@ -1,7 +1,7 @@
 import type { Attributes, Observable, BatchObservableResult } from '@opentelemetry/api';
 
 /** As many series as an SDK keeps. */
-const SERIES_MAX = 2_000;
+export const SERIES_MAX = 2_000;
 
 /** What an SDK calls the sum of all series that it has no room for. */
 const OVERFLOW: Attributes = { 'otel.metric.overflow': true };

@@ -7,9 +7,9 @@ import {
   type Observable,
 } from '@opentelemetry/api';
 import type { AttemptEnd } from '../api/channels.js';
-import type { DelayFigures, HealthReason, OverdueFigures } from '../api/health.js';
+import type { DelayFigures, HealthReason, NameFigures, OverdueFigures } from '../api/health.js';
 import type { ObservedNode } from '../api/telemetry.js';
-import { Counter } from './counter.js';
+import { Counter, SERIES_MAX } from './counter.js';
 import { ATTRIBUTES, DURATION_SECONDS, LATENESS_SECONDS, METRICS, SCOPE, SYSTEM } from './names.js';
 
 const seconds = (explicitBucketBoundaries: number[]) => ({
@@ -145,86 +145,111 @@ function gauged(
 ): () => void {
   const gauges = gaugesOf(meter);
   const all = Object.values(gauges);
-  const overdue = new Fading();
-  const oldest = new Fading();
-  const unhealthy = new Fading();
+  const fading = Object.keys(gauges).map((name) => ({
+    name: name as keyof Gauges,
+    series: new Fading(),
+  }));
+  const show = (result: BatchObservableResult, values: Values, gone: Gone): void => {
+    for (const { name, series } of fading) {
+      const observe = (value: number, of: Attributes): void =>
+        result.observe(gauges[name], value, { [ATTRIBUTES.system]: SYSTEM, ...of });
+      series.show(values[name] ?? [], gone(name), observe);
+    }
+  };
   const observe = (result: BatchObservableResult): void => {
     const figures = node.figures();
     for (const { name } of figures.names) {
       for (const outcome of FROM_ZERO) counters.attempts.add(0, 'process', name, outcome);
     }
-    show(figures, gauges, result);
-    const late = (figures.backlog?.overdue ?? []).map((one) => ({ one, of: overdueOf(one) }));
-    overdue.show(
-      late.map(({ one, of }) => ({ of, value: one.overdue })),
-      (value, of) => result.observe(gauges.overdue, value, of),
-    );
-    oldest.show(
-      late.map(({ one, of }) => ({ of, value: one.oldestMs / 1_000 })),
-      (value, of) => result.observe(gauges.oldestOverdue, value, of),
-    );
-    unhealthy.show(
-      node.reasons().map((reason) => ({ of: reasonOf(reason), value: 1 })),
-      (value, of) => result.observe(gauges.unhealthy, value, of),
-    );
+    const isKnown = (name: keyof Gauges): boolean =>
+      name !== 'loadAge' && (figures.backlog !== null || !OF_BACKLOG.includes(name));
+    show(result, valuesOf(figures, node.reasons()), (name) => (isKnown(name) ? 0 : Number.NaN));
+  };
+  const last = (result: BatchObservableResult): void => {
+    show(result, {}, () => Number.NaN);
+    // Not now: an SDK walks its list of callbacks.
+    queueMicrotask(() => meter.removeBatchObservableCallback(last, all));
   };
   meter.addBatchObservableCallback(observe, all);
-  return () => meter.removeBatchObservableCallback(observe, all);
+  return () => {
+    meter.removeBatchObservableCallback(observe, all);
+    meter.addBatchObservableCallback(last, all);
+  };
 }
 
+interface Value {
+  of: Attributes;
+  value: number;
+}
+
+type Values = Partial<Record<keyof Gauges, readonly Value[]>>;
+
+/** What a series shows that has no value any more. */
+type Gone = (name: keyof Gauges) => number;
+
+/** Known while the database answers. */
+const OF_BACKLOG: readonly (keyof Gauges)[] = [
+  'overdue',
+  'oldestOverdue',
+  'dueSoon',
+  'deadLetters',
+];
+
+const one = (value: number, of: Attributes = {}): Value => ({ value, of });
+
+const ofName = ({ name }: NameFigures): Attributes => ({ [ATTRIBUTES.destination]: name });
+
 /** The figures are those that the node has: showing them waits for nothing. */
-function show(
-  { names, ready, watched, loadAgeMs, backlog, connections }: DelayFigures,
-  gauges: Gauges,
-  result: BatchObservableResult,
-): void {
-  const observe = (gauge: keyof Gauges, value: number, more: Attributes = {}): void =>
-    result.observe(gauges[gauge], value, { [ATTRIBUTES.system]: SYSTEM, ...more });
-  for (const { name, running, concurrency } of names) {
-    observe('running', running, { [ATTRIBUTES.destination]: name });
-    observe('concurrency', concurrency, { [ATTRIBUTES.destination]: name });
-  }
-  observe('ready', ready);
-  observe('watched', watched);
-  if (loadAgeMs !== null) observe('loadAge', loadAgeMs / 1_000);
-  for (const [state, count] of Object.entries(connections)) {
-    observe('connections', count, { [ATTRIBUTES.state]: state });
-  }
-  if (backlog === null) return;
-  observe('dueSoon', backlog.dueSoon);
-  observe('deadLetters', backlog.dead);
+function valuesOf(figures: DelayFigures, reasons: readonly HealthReason[]): Values {
+  const { names, ready, watched, loadAgeMs, backlog, connections } = figures;
+  return {
+    running: names.map((each) => one(each.running, ofName(each))),
+    concurrency: names.map((each) => one(each.concurrency, ofName(each))),
+    ready: [one(ready)],
+    watched: [one(watched)],
+    loadAge: loadAgeMs === null ? [] : [one(loadAgeMs / 1_000)],
+    connections: Object.entries(connections).map(([state, count]) =>
+      one(count as number, { [ATTRIBUTES.state]: state }),
+    ),
+    unhealthy: reasons.map((reason) => one(1, reasonOf(reason))),
+    ...(backlog !== null && {
+      dueSoon: [one(backlog.dueSoon)],
+      deadLetters: [one(backlog.dead)],
+      overdue: backlog.overdue.map((each) => one(each.overdue, overdueOf(each))),
+      oldestOverdue: backlog.overdue.map((each) => one(each.oldestMs / 1_000, overdueOf(each))),
+    }),
+  };
 }
 
 const overdueOf = ({ name, heldBy, isServed }: OverdueFigures): Attributes => ({
-  [ATTRIBUTES.system]: SYSTEM,
   [ATTRIBUTES.destination]: name,
   [ATTRIBUTES.heldBy]: heldBy ?? 'nothing',
   [ATTRIBUTES.served]: isServed,
 });
 
 const reasonOf = (reason: HealthReason): Attributes => ({
-  [ATTRIBUTES.system]: SYSTEM,
   [ATTRIBUTES.reason]: reason.reason,
   [ATTRIBUTES.status]: reason.status,
   ...('name' in reason && { [ATTRIBUTES.destination]: reason.name }),
 });
 
-/** Series that come and go: once gone, they are zero, since an SDK repeats the last value. */
+/** Series that come and go. Left out, an SDK would repeat their last values for ever. */
 class Fading {
-  #shown = new Map<string, Attributes>();
+  readonly #shown = new Map<string, Attributes>();
 
+  /** @param gone what those show that have come before and are not among `values`; NaN: unknown */
   show(
-    all: readonly { of: Attributes; value: number }[],
+    values: readonly Value[],
+    gone: number,
     observe: (value: number, of: Attributes) => void,
   ): void {
-    const before = this.#shown;
-    this.#shown = new Map();
-    for (const { of, value } of all) {
+    const before = new Map(this.#shown);
+    for (const { of, value } of values) {
       const series = Object.values(of).join('\n');
       before.delete(series);
-      this.#shown.set(series, of);
+      if (this.#shown.size < SERIES_MAX) this.#shown.set(series, of);
       observe(value, of);
     }
-    for (const of of before.values()) observe(0, of);
+    for (const of of before.values()) observe(gone, of);
   }
 }

@@ -105,6 +105,18 @@ it('prometheus.md: exports how late delays are, how they ended, what waits and w
   ).toBeGreaterThan(86_400);
 });
 
+it('prometheus.md: after the end of its node a process shows no figure of before', async () => {
+  const { app, metrics } = await openShop();
+  await until(
+    () => metrics.text(),
+    (text) => text.includes('delay_overdue{') && text.includes('delay_running{'),
+  );
+  await app.stop();
+  const text = await metrics.text();
+  expect(text).not.toMatch(/^delay_(overdue|oldest_overdue_seconds|running|concurrency)\{/m);
+  expect(valueOf(text, 'delay_dead_letters')).toBeNaN();
+});
+
 it('alerts.yaml and grafana.json ask for nothing that is not exported', async () => {
   const { metrics } = await openShop();
   const text = await until(

@@ -11,6 +11,8 @@ let overdue: OverdueFigures[];
 let reads: number;
 let reasons: HealthReason[];
 let names: NameFigures[];
+let loadAgeMs: number | null;
+let isAway: boolean;
 
 const figures = (): DelayFigures => {
   reads += 1;
@@ -18,8 +20,8 @@ const figures = (): DelayFigures => {
     names,
     watched: 0,
     ready: 0,
-    loadAgeMs: null,
-    backlog: { ageMs: 0, dead: 0, dueSoon: 0, overdue },
+    loadAgeMs,
+    backlog: isAway ? null : { ageMs: 0, dead: 3, dueSoon: 5, overdue },
     connections: { used: 0, idle: 0 },
   };
 };
@@ -29,6 +31,8 @@ beforeEach(() => {
   overdue = [];
   names = [];
   reasons = [];
+  loadAgeMs = null;
+  isAway = false;
   off = new Observer().observe({
     name: 'here',
     figures,
@@ -91,6 +95,48 @@ it('statements of another node are not its own', async () => {
   ended(load, { node: 'here', count: 0, error: new RangeError('no') });
   expect(await valuesOf(METRICS.statements)).toEqual([1, 1]);
   expect(await valuesOf(METRICS.statementRows)).toEqual([2]);
+});
+
+/** Of each gauge, the series that it has while all is known. */
+async function shown(): Promise<Record<string, unknown[]>> {
+  const all: Record<string, unknown[]> = {};
+  for (const metric of GAUGES) all[metric] = await valuesOf(METRICS[metric]);
+  return all;
+}
+
+const GAUGES = [
+  'running',
+  'concurrency',
+  'ready',
+  'watched',
+  'loadAge',
+  'overdue',
+  'oldestOverdue',
+  'dueSoon',
+  'deadLetters',
+  'unhealthy',
+  'connections',
+] as const;
+
+it('a gauge whose figure is not known any more has no value: without a worker, while the database is away, and after the stop', async () => {
+  overdue = [{ name: 'a', heldBy: null, overdue: 7, oldestMs: 61_000, isServed: true }];
+  names = [{ name: 'a', running: 2, prefetched: 0, concurrency: 10 }];
+  reasons = [{ reason: 'databaseReadOnly', status: 'down', text: '' }];
+  loadAgeMs = 2_000;
+  const all = await shown();
+  expect(all).toMatchObject({ running: [2], loadAge: [2], overdue: [7], oldestOverdue: [61] });
+  expect(all).toMatchObject({ dueSoon: [5], deadLetters: [3], concurrency: [10], unhealthy: [1] });
+  isAway = true;
+  const unknown = { overdue: [NaN], oldestOverdue: [NaN], dueSoon: [NaN], deadLetters: [NaN] };
+  expect(await shown()).toEqual({ ...all, ...unknown });
+  [isAway, overdue] = [false, []];
+  expect(await shown()).toEqual({ ...all, overdue: [0], oldestOverdue: [0] });
+  [names, loadAgeMs] = [[], null];
+  expect(await shown()).toMatchObject({ running: [0], concurrency: [0], loadAge: [NaN] });
+  off();
+  const over = Object.entries(all).map(([metric, values]) => [metric, values.map(() => NaN)]);
+  expect(await shown()).toEqual(Object.fromEntries(over));
+  expect(await shown()).toEqual(Object.fromEntries(over));
 });
 
 it('a node that has stopped is read no more', async () => {
