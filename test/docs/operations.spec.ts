@@ -1,13 +1,20 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Module, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { TerminusModule } from '@nestjs/terminus';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { Client } from 'pg';
-import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
+import { DelayQueueModule, delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
 import { plainHandler, startNode } from '../support/delay-node.js';
 import { OtherNode } from '../support/other-node.js';
 import { wordsOf } from './compile.js';
 import { codeBlocks, readDocument, section } from './documents.js';
+import { unpack } from './unpacked.js';
 
 const OPERATIONS = readDocument('docs/operations.md');
 const roles = `shop_${randomBytes(5).toString('hex')}`;
@@ -370,4 +377,30 @@ it('the log is told with every task that can fail', () => {
   const told = section(OPERATIONS, 'The log');
   const tasks = wordsOf('src/delay-queue/tasks/recurring-task.ts', 'Task');
   expect(tasks.filter((task) => !told.includes(`\`${task}`))).toEqual([]);
+});
+
+it('shows its health as Terminus does', async () => {
+  const own = await createTestDatabase();
+  const blocks = unpack(OPERATIONS);
+  const file = pathToFileURL(join(blocks.folder, 'health.controller.ts')).href;
+  const { HealthController } = (await import(file)) as { HealthController: Type };
+  const connection = TypeOrmModule.forRoot({ type: 'postgres', url: own.url });
+  @Module({
+    imports: [connection, DelayQueueModule.forRoot(), TerminusModule.forRoot({ logger: false })],
+    controllers: [HealthController],
+  })
+  class Application {}
+  const app = await NestFactory.create(Application, { logger: false, abortOnError: false });
+  try {
+    await app.listen(0, '127.0.0.1');
+    const answer = await fetch(`${await app.getUrl()}/health`);
+    expect(await answer.json()).toMatchObject({
+      status: 'ok',
+      details: { delays: { status: 'up' } },
+    });
+  } finally {
+    await app.close();
+    blocks.remove();
+    await own.drop();
+  }
 });
