@@ -122,7 +122,13 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
   },
   'takes-any-zone': {
     about: 'takes an instant without its zone, in that of the machine',
-    patches: [patch('command-line/filter.ts', 'INSTANT.test(text) ? text : NaN', 'text')],
+    patches: [
+      patch(
+        'config/instants.ts',
+        '(?:Z|[+-](?:0\\d|1[0-4]):[0-5]\\d)$',
+        '(?:Z|[+-](?:0\\d|1[0-4]):[0-5]\\d)?$',
+      ),
+    ],
     tests: ['unit/command-line/parse'],
   },
   'takes-the-next-option': {
@@ -132,12 +138,24 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
   },
   'blind-to-changed-columns': {
     about: 'compares no column with that of the migrations',
-    patches: [patch(DRIFT, 'return isNow === shouldBe', 'return isNow !== shouldBe || true')],
+    patches: [
+      patch(
+        DRIFT,
+        'if (now?.is === each.is) return [];',
+        "if (now?.is === each.is || (now && each.kind === 'column')) return [];",
+      ),
+    ],
     tests: DOCTOR,
   },
   'blind-to-primary-keys': {
     about: 'misses no primary key',
-    patches: [patch(DRIFT, "statement.includes('PRIMARY KEY')", 'false')],
+    patches: [
+      patch(
+        DRIFT,
+        'if (now?.is === each.is) return [];',
+        'if (now?.is === each.is || /PRIMARY KEY/.test(each.is)) return [];',
+      ),
+    ],
     tests: DOCTOR,
   },
   'blind-to-changed-functions': {
@@ -145,8 +163,8 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         DRIFT,
-        'there === undefined || there.is === body',
-        'there === undefined || there.is !== body || true',
+        'if (now?.is === each.is) return [];',
+        "if (now?.is === each.is || (now && each.kind === 'function')) return [];",
       ),
     ],
     tests: DOCTOR,

@@ -68,7 +68,13 @@ export const DASHBOARD_OPERATIONS: Readonly<Record<string, Mutant>> = {
   },
   'shows-all-operations': {
     about: 'shows a viewer with limits what others have done',
-    patches: [patch(ROUTES, '(seesAll ? null : who)', '(seesAll ? null : null)')],
+    patches: [
+      patch(
+        'dashboard/operation-log.ts',
+        'seesAll ? null : JSON.stringify({ who, names, groups })',
+        'seesAll ? null : (void [who, names, groups], null)',
+      ),
+    ],
     tests: refused,
   },
   'stops-for-viewers': {
@@ -83,8 +89,8 @@ export const DASHBOARD_OPERATIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         RUNS,
-        'await this.log.open({ action: deed.action, who, why, asked });',
-        "await this.log.open({ action: deed.action, who, why, asked }).catch(() => ({ id: '1', who }) as OperationLine);",
+        '        scope: { names, groups },\n      });',
+        "        scope: { names, groups },\n      }).catch(() => ({ id: '1', who }) as OperationLine);",
       ),
     ],
     tests: long,

@@ -114,7 +114,11 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
   'reads-a-common-name': {
     about: 'reads all of a range or a name where an index has its order',
     patches: [
-      patch('dashboard/dashboard-database.ts', "['seqscan', 'bitmapscan', 'sort']", "['tidscan']"),
+      patch(
+        'database/connection-config.ts',
+        '  ...COMMON,\n  ...BY_INDEX,',
+        '  ...COMMON,\n  ...UNCOMPILED,',
+      ),
     ],
     tests: plans,
   },

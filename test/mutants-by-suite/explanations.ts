@@ -73,7 +73,9 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
   },
   'explains-no-stall': {
     about: 'says that a delay waits for a slot while its nodes hang',
-    patches: [patch(CAUSES, 'silentMs <= this.lateMs', 'silentMs <= Infinity')],
+    patches: [
+      patch(CAUSES, 'silentMs <= this.around.loadEveryMs * LOADS_LATE', 'silentMs <= Infinity'),
+    ],
     tests: [...PLANTED, 'unit/client/explanations'],
   },
   'explains-one-stall': {

@@ -77,8 +77,8 @@ SET enable_seqscan`,
     patches: [
       patch(
         MIGRATIONS,
-        "if (found?.there === 'true') await refuseStrangers(runner, schema, true);\n        else ",
-        "if (found?.there !== 'true') ",
+        'if (isThere) await refuseStrangers(runner, schema, true);\n        else ',
+        'if (!isThere) ',
       ),
     ],
     tests: OWNERS,

@@ -34,8 +34,8 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'worker/declarations.ts',
-        'await this.#store.nowMs()',
-        '(await this.#store.nowMs()) + 186',
+        'declarations.length === 0 ? 0 : await this.#store.nowMs()',
+        'declarations.length === 0 ? 0 : (await this.#store.nowMs()) + 186',
       ),
     ],
     tests: ['integration/recurrences/erring-estimate'],
@@ -205,8 +205,8 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'client/writes.ts',
-        'return await inOrder([delay], async () => {\n      const timed = await withFirstInstants(this.store, runner, [delay]);',
-        'const timed = await withFirstInstants(this.store, runner, [delay]);\n    return await inOrder([delay], async () => {',
+        'return await inOrder([delay], async () => {\n      if (ready !== undefined) await ready;\n      const timed = await withFirstInstants(this.store, runner, [delay]);',
+        'const timed = await withFirstInstants(this.store, runner, [delay]);\n    return await inOrder([delay], async () => {\n      if (ready !== undefined) await ready;',
       ),
     ],
     tests: ['integration/recurrences/life-of-scheduled'],

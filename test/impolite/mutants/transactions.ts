@@ -42,8 +42,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     patches: [
       patch(
         'transactions/callers-transaction.ts',
-        `      if (before.length > 0) await Promise.all(before);
-`,
+        '      if (before !== undefined) await before;\n',
         '',
       ),
     ],
