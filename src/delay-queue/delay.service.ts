@@ -19,13 +19,8 @@ import type {
 import type { DelayTarget } from './api/selection.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
 import { cancellingOf } from './client/cancels.js';
-import {
-  changingOf,
-  nameAndKeyOf,
-  newDelayOf,
-  newDelaysOf,
-  targetsOf,
-} from './client/arguments.js';
+import { changingOf, nameAndKeyOf, targetsOf } from './client/arguments.js';
+import { newDelayOf, newDelaysOf } from './client/new-delays.js';
 import { Producer } from './client/producer.js';
 import { namesOf, TracedCalls } from './client/traced-calls.js';
 import { checkKnownOptions } from './config/known-options.js';

@@ -5,6 +5,7 @@ import {
   matchingEnded,
   Targets,
 } from '../../src/delay-queue/store/sql/fragments/filter.js';
+import { isGivenBack } from '../../src/delay-queue/store/sql/erase.sql.js';
 import { cancelOneSql, scheduleOneSql } from '../../src/delay-queue/store/tables/functions.js';
 import { type Tables, tablesOf } from '../../src/delay-queue/database/tables.js';
 
@@ -50,6 +51,11 @@ const SCOPES = (first: number): string[] => [
   matching({ names: ['a'], groups: ['g', 'h'] }, first).sql,
 ];
 
+/** What an erase of a group asks of its permits. */
+const PERMITS = (tables: Tables, first: number): string[] => [
+  `${matching({ names: ['a'], groups: ['g'] }, first).sql} AND ${isGivenBack(tables)}`,
+];
+
 /** A range of a search, whose own parameters are before those of its filter. */
 const WAKES = `d.wake_at >= $5::timestamptz AND d.wake_at <= (SELECT now FROM clock)`;
 
@@ -85,6 +91,9 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   declareSql: [KEPT],
   discardDeadSql: [KEPT, LOCK_WAITS, TARGETS, BY],
   dueSql: [SCOPES(3)],
+  countErasedSql: (tables) => [['permit'], PERMITS(tables, 1)],
+  eraseHistorySql: (tables) => [endedFilters(tables, 5), ['found', 'walked']],
+  eraseSql: (tables) => [['permit'], PERMITS(tables, 2)],
   endedSql: (tables) => [endedFilters(tables, 5)],
   endsSql: [SCOPES(3)],
   explainSql: [['key', 'id']],

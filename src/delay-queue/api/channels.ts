@@ -60,6 +60,7 @@ export type DelayAdminAction =
   | 'runNow'
   | 'retryDead'
   | 'discardDead'
+  | 'erase'
   | 'pause'
   | 'resume';
 
@@ -68,7 +69,7 @@ export interface DelayAdminMessage extends DelayMessage {
   action: DelayAdminAction;
   /** The delays that the call lists; null: it has a filter. */
   targets: readonly DelayTarget[] | null;
-  /** As the caller gave it; of a pause, its name and group. Null: the call has a list. */
+  /** As the caller gave it; of a pause, its name and group. Null: a list, or an erase. */
   filter: DelayFilter | null;
   /** Who changes them, as the call said. */
   by: string | null;

@@ -145,6 +145,38 @@ export interface MatchingOptions<Verdict extends string> extends ChangeOptions {
   onProgress?: (counts: Counts<Verdict>, changed: ChangedDelay<Verdict>[]) => void;
 }
 
+/** Selects what belongs to one person: by key, group or headers. A `name` narrows that. */
+export type EraseFilter<N extends DelayName = DelayName> = Pick<
+  DelayFilter<N>,
+  'name' | 'key' | 'keyPrefix' | 'group' | 'headers'
+>;
+
+/** Options of `erase`. */
+export interface EraseOptions extends ChangeOptions {
+  /** Only counts. Default false. */
+  dryRun?: boolean;
+  /** `false`: leaves the texts of the dashboard's operations. Default true. */
+  operations?: boolean;
+  /** Ends the call between two pages. What is erased stays so, unless `manager` rolls back. */
+  signal?: AbortSignal;
+  /** Called and awaited after each page. What it throws ends the call. */
+  onProgress?: (counts: EraseCounts) => void;
+}
+
+/** What `erase` has removed, or would remove. */
+export interface EraseCounts {
+  /** Live delays, dead letters and reruns included. */
+  erased: number;
+  /** Left: an attempt held them. Each writes history when it ends: erase again then. */
+  running: number;
+  /** Entries of history. */
+  history: number;
+  /** Pauses of the group. */
+  pauses: number;
+  /** Operations of the dashboard whose texts named it; who did what and when stays. */
+  operations: number;
+}
+
 /** A delay that a call by filter has changed. */
 export interface ChangedDelay<Verdict extends string = string> {
   id: string;

@@ -1,13 +1,6 @@
-import { ignoreRejection } from '../api/adopted.js';
-import type {
-  ChangeOptions,
-  DelayHeaders,
-  EndState,
-  LiveState,
-  ScheduleItem,
-} from '../api/delay.js';
+import type { ChangeOptions, EndState, LiveState } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
-import type { GroupOrder, MatchingOptions } from '../api/selection.js';
+import type { EraseOptions, GroupOrder, MatchingOptions } from '../api/selection.js';
 import { checkInteger, type DueTime, parseDurationBetween } from '../config/durations.js';
 import { instantOf } from '../config/instants.js';
 import {
@@ -24,22 +17,15 @@ import {
   checkKey,
   checkName,
   checkText,
-  type ParsedSchedule,
-  parseScheduleItem,
-  withHeaders,
 } from '../config/schedule-options.js';
-import type { Payloads } from '../config/payloads.js';
 import type { Pausable } from '../store/limit.store.js';
-import { keyText, type NewDelay } from '../store/rows/delay-rows.js';
+import { keyText } from '../store/rows/delay-rows.js';
 import type { ListedPage, TopGroups } from '../store/selection.store.js';
 import type { EndedPosition } from '../store/sql/history.sql.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 
 /** Most items in one call. More of them belong in several transactions. */
 const ITEMS_MAX = 10_000;
-
-/** Most payload in one `scheduleMany`, in UTF-16 units: one statement carries all of it. */
-const PAYLOADS_LENGTH_MAX = 32 * 1_048_576;
 
 export interface NameAndKey<N extends string = string> {
   name: N;
@@ -101,118 +87,8 @@ export function targetsOf(targets: unknown): Target[] {
   });
 }
 
-/** What one call schedules. Name and key are there at once, so that its turn can be taken. */
-export interface Given<Delays> {
-  delays: Delays;
-  /** Resolves when the payloads are there, too; undefined: they are. */
-  ready: Promise<void> | undefined;
-}
-
-/**
- * @param added headers beside the caller's
- * @returns with `ready` only if a schema or the codec returns a promise
- * @throws DelayInvalidError naming the argument
- */
-export function newDelayOf(
-  name: unknown,
-  payload: unknown,
-  options: ParsedSchedule,
-  payloads: Payloads,
-  added?: DelayHeaders,
-): Given<NewDelay> {
-  const draft = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
-  if (added !== undefined) draft.headers = withHeaders(draft.headers, added);
-  const stored = payloads.stored(draft.payload, draft);
-  const take = (text: string): void => {
-    draft.payload = text;
-  };
-  // Another argument may be refused before this is awaited; its own error is dropped then.
-  const ready = stored instanceof Promise ? ignoreRejection(stored.then(take)) : undefined;
-  if (!(stored instanceof Promise)) take(stored);
-  return { delays: draft, ready };
-}
-
-/**
- * @param added headers of each, beside the caller's
- * @returns as {@link newDelayOf}
- * @throws DelayInvalidError naming the item, also for duplicate keys
- */
-export function newDelaysOf(
-  items: readonly ScheduleItem[],
-  payloads: Payloads,
-  added?: DelayHeaders,
-): Given<NewDelay[]> {
-  const length = readable('items', () => lengthOf(items, 'items'));
-  const seen = new Set<string>();
-  const size = new SizeOfAll();
-  // Most items have no headers of their own.
-  const alone = added && withHeaders(null, added);
-  // By index: `map` skips holes, and an array may override `map`.
-  const drafts = Array.from({ length }, (_, index) => {
-    const item = readable(`items[${index}]`, () => items[index]);
-    return blamedOn(`items[${index}]`, () => {
-      const { name, payload, options } = parseScheduleItem(item);
-      const delay = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
-      if (added !== undefined) {
-        delay.headers =
-          delay.headers === null ? (alone ?? null) : withHeaders(delay.headers, added);
-      }
-      size.add(delay.payload);
-      if (delay.key === null) return delay;
-      const key = keyText(delay);
-      if (seen.has(key)) throw new DelayInvalidError('key', 'appears twice for this name');
-      seen.add(key);
-      return delay;
-    });
-  });
-  return { delays: drafts, ready: storedAll(drafts, payloads) };
-}
-
-/** One payload at a time, to bound memory: each starts when the previous promise has resolved. */
-function storedAll(
-  drafts: NewDelay[],
-  payloads: Payloads,
-  from = 0,
-  size = new SizeOfAll(),
-): Promise<void> | undefined {
-  const take = (index: number, text: string): void => {
-    size.add(text);
-    (drafts[index] as NewDelay).payload = text;
-  };
-  for (let index = from; index < drafts.length; index++) {
-    const draft = drafts[index] as NewDelay;
-    const item = `items[${index}]`;
-    const stored = blamedOn(item, () => payloads.stored(draft.payload, draft));
-    if (stored instanceof Promise) {
-      const rest = async (): Promise<void> => {
-        const text = await stored.catch((error: unknown) =>
-          blamedOn(item, () => {
-            throw error;
-          }),
-        );
-        blamedOn(item, () => take(index, text));
-        await storedAll(drafts, payloads, index + 1, size);
-      };
-      return ignoreRejection(rest());
-    }
-    blamedOn(item, () => take(index, stored));
-  }
-  return undefined;
-}
-
-class SizeOfAll {
-  #length = 0;
-
-  /** @throws DelayInvalidError */
-  add(text: string): void {
-    this.#length += text.length;
-    if (this.#length > PAYLOADS_LENGTH_MAX) {
-      throw new DelayInvalidError('payload', 'the payloads of one call exceed 32 MiB in total');
-    }
-  }
-}
-
-function lengthOf(list: unknown, field: string): number {
+/** @throws DelayInvalidError naming the list */
+export function lengthOf(list: unknown, field: string): number {
   if (!Array.isArray(list)) throw new DelayInvalidError(field, 'must be an array');
   // As in payloads: only a plain array is sure to hold what its indexes show.
   if (!isPlainArray(list)) throw new DelayInvalidError(field, 'must be a plain array');
@@ -305,6 +181,35 @@ export function liveOrEndedOf(
 /** @throws DelayInvalidError naming the field */
 export const storyFilterOf = (about: unknown): AnyRowFilter =>
   typeof about === 'string' ? { key: checkKey(about) } : parsed(OF_ANY, about, false);
+
+/**
+ * A filter of what belongs to one person.
+ * @throws DelayInvalidError naming the field
+ */
+export function eraseFilterOf(filter: unknown): AnyRowFilter {
+  const { names, key, keyPrefix, groups, headers } = OF_ANY;
+  const wanted = parsed({ names, key, keyPrefix, groups, headers }, filter, false);
+  if (Object.keys(wanted).some((field) => field !== 'names')) return wanted;
+  throw new DelayInvalidError(
+    'filter',
+    'needs a key, keyPrefix, group or headers: a name alone matches what belongs to all',
+  );
+}
+
+/** @throws DelayInvalidError naming the option */
+export function eraseOptionsOf(options: unknown): EraseOptions {
+  const names = ['manager', 'by', 'signal', 'onProgress', 'dryRun', 'operations'];
+  const {
+    dryRun = false,
+    operations = true,
+    ...rest
+  } = checkKnownOptions(options, 'options', names);
+  return {
+    ...(changeOptionsOf(rest) as EraseOptions),
+    dryRun: checkFlag(dryRun, 'dryRun'),
+    operations: checkFlag(operations, 'operations'),
+  };
+}
 
 function parsed<Filter>(parsers: Parsers<Filter>, filter: unknown, mayBeEmpty: boolean): Filter {
   const all = Object.entries(parsers) as [string, [string, (value: unknown) => unknown]][];

@@ -22,10 +22,12 @@ import { isAlone, Transactions } from '../transactions/callers-transaction.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
 import { surroundingBy } from '../transactions/handler-context.js';
 import { OutsideTransactions } from '../transactions/outside-transactions.js';
-import type { Given, NameAndKey } from './arguments.js';
+import type { NameAndKey } from './arguments.js';
 import { AllOrNone, ManyWrites } from './bulk-writes.js';
 import { type AbortsEngine, Cancels } from './cancels.js';
 import { CoalescedWrites } from './coalescer.js';
+import { Erasures } from './erasures.js';
+import type { Given } from './new-delays.js';
 import { Pausing } from './pauses.js';
 import { HISTORY_MAX, recordOf } from './results.js';
 import { type HeldAttempts, Matching } from './selections.js';
@@ -73,6 +75,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   readonly pausing: Pausing;
   readonly matching: Matching;
   readonly cancels: Cancels;
+  readonly erasures: Erasures;
 
   constructor(
     dataSource: DataSource,
@@ -123,6 +126,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
       this.cancels,
       engine,
     );
+    this.erasures = new Erasures(many, this.#transactions, this.matching);
   }
 
   async schedule(

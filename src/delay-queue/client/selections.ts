@@ -374,6 +374,7 @@ const resultOf = (changed: Changed): CancelResult =>
 /** Zero counts of the verdicts that each call can give. */
 const NONE: Record<ManyVerb, Record<string, number>> = {
   cancel: { cancelled: 0, running: 0 },
+  erase: { cancelled: 0, running: 0 },
   reschedule: { rescheduled: 0, running: 0 },
   runNow: { due: 0, running: 0 },
   retryDead: { retried: 0 },

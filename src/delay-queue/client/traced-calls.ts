@@ -8,7 +8,7 @@ import {
   traced,
 } from '../api/channels.js';
 import type { DelayHeaders } from '../api/delay.js';
-import type { Counts, DelayFilter, DelayTarget } from '../api/selection.js';
+import type { Counts, DelayFilter, DelayTarget, EraseCounts } from '../api/selection.js';
 import type { DelayTelemetry, TracedOperations } from '../api/telemetry.js';
 import { readable } from '../config/known-options.js';
 import type { NameAndKey, Target } from './arguments.js';
@@ -111,6 +111,16 @@ export class TracedCalls {
     const copy = readable('filter', () => ({ ...filter }));
     const about = { action, targets: null, filter: copy, by };
     return await this.#admin(about, write, withoutTotal);
+  }
+
+  /** An erase, on the channel `admin` if that has subscribers, without what it erases. */
+  async erase(
+    { by = null }: { by?: string | null },
+    write: () => Promise<EraseCounts>,
+  ): Promise<EraseCounts> {
+    if (!delayChannels.admin.hasSubscribers) return await write();
+    const about = { action: 'erase', targets: null, filter: null, by } as const;
+    return await this.#admin(about, write, (counts) => ({ ...counts }));
   }
 
   /** A pause or its end, on the channel `admin` if that has subscribers. */

@@ -67,6 +67,24 @@ const ALL = {
     more: ONE_OR_MANY,
     options: [...MATCHING, 'abort', 'abort-within', 'no-history', 'by', 'yes', ...CONNECTION],
   },
+  erase: {
+    positional: [],
+    about: 'Erases a customer: live delays, history, reruns, and what operations say of it.',
+    more:
+      'Needs --key, --key-prefix, --group or --header. Prints what it would erase, and asks; without a\n' +
+      'terminal it needs --yes. What runs is left and counted: erase again when it has ended.',
+    options: [
+      ...(['name', 'key', 'key-prefix', 'group', 'header'] as const),
+      'dry-run',
+      'by',
+      'yes',
+      ...CONNECTION,
+    ],
+    its: {
+      'dry-run': { about: 'Only counts, and changes nothing.' },
+      by: { value: 'WHO', about: 'Who asks for it. Default: the user here.' },
+    },
+  },
   retry: {
     positional: ONE,
     about: 'Makes dead letters due now, with all their attempts.',

@@ -13,6 +13,7 @@ const LOADED: Readonly<Record<CommandName, () => Promise<Run>>> = {
   story: async () => (await import('./reads.js')).story,
   nodes: async () => (await import('./reads.js')).nodes,
   cancel: async () => (await import('./changes.js')).cancel,
+  erase: async () => (await import('./erase.js')).erase,
   retry: async () => (await import('./changes.js')).retry,
   'run-now': async () => (await import('./changes.js')).runNow,
   reschedule: async () => (await import('./changes.js')).reschedule,

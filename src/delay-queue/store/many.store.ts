@@ -40,7 +40,7 @@ export type TargetList =
   | { of: 'keys'; targets: readonly NameAndKey[] }
   | { of: 'ids'; targets: readonly { id: number }[] };
 
-export type ManyVerb = 'cancel' | 'reschedule' | 'runNow' | 'retryDead' | 'discardDead';
+export type ManyVerb = 'cancel' | 'erase' | 'reschedule' | 'runNow' | 'retryDead' | 'discardDead';
 
 /** The result for one delay; name and key are null when it is absent. */
 export interface Changed extends Placed {
@@ -63,6 +63,7 @@ type Build = (
 
 const STATEMENTS: Record<ManyVerb, Build> = {
   cancel: cancelSql,
+  erase: (tables, _, lockWait, of, look) => cancelSql(tables, 'nothing', lockWait, of, look),
   reschedule: (tables, _, lockWait, of, _look, by) => rescheduleSql(tables, lockWait, of, by),
   runNow: (tables, _, lockWait, of, _look, by) => runNowSql(tables, lockWait, of, by),
   retryDead: (tables, _, lockWait, of, _look, by) => retryManyDeadSql(tables, lockWait, of, by),
@@ -73,6 +74,7 @@ const STATEMENTS: Record<ManyVerb, Build> = {
 /** Whether the statement takes the calling attempts; no attempt holds a dead letter. */
 const KNOWS_ATTEMPTS: Record<ManyVerb, boolean> = {
   cancel: true,
+  erase: true,
   reschedule: true,
   runNow: true,
   retryDead: false,
@@ -123,7 +125,7 @@ export class ManyStore {
         ...(to === undefined ? [] : moveColumns(Array<MoveTo>(open.length).fill(to))),
         ...(KNOWS_ATTEMPTS[verb] ? ownColumns(own) : []),
       ];
-      const byWhom = byParameter(parameters, by);
+      const byWhom = byParameter(parameters, verb === 'erase' ? undefined : by);
       const condition = filter && matching(filter, parameters.length + 1);
       const rows = await runner.query<ChangedRow>(
         STATEMENTS[verb](

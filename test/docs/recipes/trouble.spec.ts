@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { DelayAdmin, type DelayName, OnDelay } from 'nestjs-delay-queue';
+import { DelayAdmin, type DelayName, DelayService, OnDelay } from 'nestjs-delay-queue';
 import { recipe } from '../page.js';
 
 const bank = {
@@ -115,4 +115,17 @@ it('abort-what-runs.md: stops a report that is being built, and leaves none of i
   expect(await page.sql(`SELECT DISTINCT report_id FROM report_line`)).toEqual([
     { report_id: 'built' },
   ]);
+});
+
+it('erase-a-customer.md: forgets one of two customers, and what an abort wrote', async () => {
+  const [page, { Customers }] = await recipe('erase-a-customer.md');
+  const app = await page.start([Customers]);
+  const schedule = (group: string) =>
+    app.get(DelayService).schedule('test.a', { n: 1 }, { after: '1h', key: group, group });
+  await schedule('customer-7');
+  await schedule('customer-70');
+  expect(await app.get(Customers).forgetNow('7')).toMatchObject({ erased: 0, history: 1 });
+  await schedule('customer-7');
+  expect(await app.get(Customers).forget('7')).toMatchObject({ erased: 1, history: 0 });
+  expect(await page.sql(`SELECT key FROM delay_queue.delay`)).toEqual([{ key: 'customer-70' }]);
 });

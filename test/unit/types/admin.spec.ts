@@ -18,6 +18,9 @@ import type {
   DelayWait,
   DelayWorker,
   DiscardDeadResult,
+  EraseCounts,
+  EraseFilter,
+  EraseOptions,
   Duration,
   EndStateFilter,
   EndState,
@@ -98,6 +101,17 @@ async function calls(admin: DelayAdmin, signal: AbortSignal) {
   fits<Counts<'retried'>>(await admin.retryDead(FILTER));
   fits<DiscardDeadResult[]>(await admin.discardDead(LIST));
   fits<Counts<'discarded'>>(await admin.discardDead(FILTER));
+  const of: EraseFilter = { group: 'g', headers: { customer: '7' } };
+  const how: EraseOptions = { dryRun: true, signal, by: 'ann', operations: false };
+  fits<EraseCounts>(await admin.erase(of, how));
+  type Erased = 'erased' | 'running' | 'history' | 'pauses' | 'operations';
+  same<keyof EraseCounts, Erased>(true);
+  same<keyof EraseFilter, 'name' | 'key' | 'keyPrefix' | 'group' | 'headers'>(true);
+  same<keyof EraseOptions, keyof ChangeOptions | 'dryRun' | 'operations' | 'signal' | 'onProgress'>(
+    true,
+  );
+  // @ts-expect-error -- of a person, not of a state
+  await admin.erase({ state: 'dead' });
   fits<DelayPause>(
     await admin.pause('test.a', { group: 'g', reason: 'why', for: '2h', by: 'ann' }),
   );

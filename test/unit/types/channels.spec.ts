@@ -36,7 +36,7 @@ function told(): void {
   same<DelayChannelMap['schedule'], DelayScheduleMessage>(true);
   same<DelayChannelMap['cancel'], DelayChangeMessage>(true);
   same<DelayChannelMap['admin'], DelayAdminMessage>(true);
-  type Ends = 'cancel' | 'discardDead' | 'pause' | 'resume';
+  type Ends = 'cancel' | 'discardDead' | 'erase' | 'pause' | 'resume';
   same<DelayAdminAction, Ends | 'reschedule' | 'runNow' | 'retryDead'>(true);
   same<DelayAdminMessage['verdicts'], Readonly<Record<string, number>> | undefined>(true);
   same<DelayChannelMap['claim'], DelayClaimMessage>(true);
