@@ -103,11 +103,15 @@ describe('the overview', () => {
     await viewer.seesBanner(null);
   });
 
-  it('says that the viewer may see no more, until they may again', async () => {
+  it('says that the login has ended, until there is one again', async () => {
+    const signedIn = viewer.page.getByText('Signed in as anna');
+    await signedIn.waitFor();
     mayView = false;
     await restart();
-    await viewer.seesBanner('There is nothing here, or it is not yours to see.');
+    await viewer.page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    expect(await signedIn.count()).toBe(0);
     mayView = true;
+    await signedIn.waitFor();
     await viewer.seesBanner(null);
   });
 

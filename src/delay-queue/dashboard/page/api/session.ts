@@ -23,6 +23,7 @@ export async function openSession(): Promise<void> {
   const opened = await get<Session>('session');
   serverClock.read(opened.now);
   session.value = opened;
+  isSignedOut.value = false;
 }
 
 /** What the viewer may not do has no button. */

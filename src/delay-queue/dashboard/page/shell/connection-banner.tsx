@@ -1,6 +1,6 @@
 import { clock } from '../../../../ui/written.js';
 import { connection, overview, trouble } from '../api/live.js';
-import { session } from '../api/session.js';
+import { isSignedOut, session } from '../api/session.js';
 import { words } from '../words/language.js';
 
 /** Put in by the build. */
@@ -24,6 +24,7 @@ export function ConnectionBanner() {
 
 function titleOf(): string | null {
   const { lost, problems } = words.value;
+  if (isSignedOut.value) return null;
   if (connection.value === 'lost') return lost;
   if (connection.value !== 'trouble' || trouble.value === null) return null;
   return problems[trouble.value.problem] || trouble.value.message;

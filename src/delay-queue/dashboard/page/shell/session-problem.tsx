@@ -13,7 +13,7 @@ const problem = signal<RequestProblem | null>(null);
 /** Shown until the server has said who looks. */
 export function SessionProblem() {
   useEffect(() => {
-    if (!isSignedOut.value) void open();
+    void open();
   }, []);
   if (isSignedOut.value) return <SignedOut />;
   return (
