@@ -236,8 +236,8 @@ export function idsFinding(error: unknown, advice: readonly string[], schema: st
   if (error !== undefined) {
     return [
       problem('identity', (error as Error).message, {
-        means: 'schedule would meet an id that is taken, and fail.',
-        todo: 'Raise the ids as the owner of the tables.',
+        means: 'schedule would get no id, or one that is taken, and fail.',
+        todo: 'Set the ids as the owner of the tables.',
         sql: raiseIdsSql(schema),
       }),
     ];

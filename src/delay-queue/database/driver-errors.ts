@@ -218,12 +218,20 @@ export const idsBeginAgain = (schema: string): string =>
   `The ids of ${tablesOf(schema).delay} begin again, as after logical replication: ${raiseIdsSql(schema)} ` +
   'as the owner of the tables';
 
-/** Never lowers ids. For use by hand: the exact types make its functions those of Postgres. */
+/** The largest id that a row may have, less so many that no queue uses them up. */
+export const IDS_USED_UP = Number.MAX_SAFE_INTEGER - 1e12;
+
+/**
+ * Lowers ids only if they are used up. For use by hand: the exact types make its functions those of
+ * Postgres.
+ */
 export function raiseIdsSql(schema: string): string {
   const { delay, history, permit } = tablesOf(schema);
   const sequence = `pg_get_serial_sequence('${delay}'::text, 'id'::text)::regclass`;
   const taken = [delay, history, permit].map(mostIdOf);
-  return `SELECT setval(${sequence}, GREATEST(nextval(${sequence}), ${taken.join(', ')}))`;
+  const last = `pg_sequence_last_value(${sequence})`;
+  const kept = `CASE WHEN ${last} < ${IDS_USED_UP}::bigint THEN ${last} END`;
+  return `SELECT setval(${sequence}, GREATEST(1::bigint, ${kept}, ${taken.join(', ')}))`;
 }
 
 /** The largest id of a table. Ids too large for JavaScript were set by hand, and do not count. */

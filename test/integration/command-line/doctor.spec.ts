@@ -168,6 +168,11 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
     /problem identity: the next id of "delay_queue"\.delay is \d+, and there are ids up to 1000000/,
   ],
   [
+    `SELECT setval('delay_queue.delay_id_seq', 9007199254740000)`,
+    `SELECT setval('delay_queue.delay_id_seq', 1)`,
+    /problem identity: the ids of "delay_queue"\.delay are used up, since its sequence was moved to 9007199254740000/,
+  ],
+  [
     'ALTER TABLE delay_queue.delay ALTER COLUMN id DROP IDENTITY',
     'ALTER TABLE delay_queue.delay ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY',
     /problem identity: the column id of "delay_queue"\.delay is no longer an identity column/,

@@ -24,9 +24,10 @@ column node: declared_at timestamp with time zone; deployment text; id text COLL
   started_at timestamp with time zone NOT NULL
 column operation: action text COLLATE "C" NOT NULL; asked jsonb NOT NULL; counts jsonb NOT NULL;
   ended_as text; ended_at timestamp with time zone; error text; expected bigint; expected_is text;
-  id bigint NOT NULL; node text NOT NULL; seen_at timestamp with time zone NOT NULL;
-  started_at timestamp with time zone NOT NULL; stop_asked boolean NOT NULL DEFAULT false;
-  who text COLLATE "C" NOT NULL; why text
+  id bigint NOT NULL; node text NOT NULL;
+  scope jsonb NOT NULL DEFAULT '{"names": null, "groups": null}'::jsonb;
+  seen_at timestamp with time zone NOT NULL; started_at timestamp with time zone NOT NULL;
+  stop_asked boolean NOT NULL DEFAULT false; who text COLLATE "C" NOT NULL; why text
 column operation_change: delay_id bigint NOT NULL; key text COLLATE "C";
   name text COLLATE "C" NOT NULL; operation_id bigint NOT NULL; ord integer NOT NULL;
   verdict text NOT NULL

@@ -1,5 +1,6 @@
 import { DelayConfigError } from '../../api/errors.js';
 import {
+  IDS_USED_UP,
   idsBeginAgain,
   mostIdOf,
   NAMEABLE,
@@ -367,6 +368,12 @@ export async function checkIds(runner: Runner, schema: string): Promise<string[]
       `this role may not read the sequence of ${delay}, and cannot check whether its ids begin again, as after logical ` +
         `replication: GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${quoted}`,
     ];
+  }
+  if (Number(last) > IDS_USED_UP) {
+    throw new DelayConfigError(
+      `the ids of ${delay} are used up, since its sequence was moved to ${last}: ${raiseIdsSql(schema)} ` +
+        'as the owner of the tables',
+    );
   }
   if (Number(most) <= Number(last)) return [];
   throw new DelayConfigError(
