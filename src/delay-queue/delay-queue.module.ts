@@ -109,6 +109,10 @@ class TelemetryStart {
       refresh: () => health.refresh(),
     });
     events.once('stopped', off);
+    events.once('ready', () => {
+      const message = telemetry.advice?.();
+      if (message !== undefined) events.emit('advice', { message });
+    });
   }
 }
 

@@ -12,10 +12,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Client } from 'pg';
 import { openTestServer } from '../support/test-server.js';
 import { type Application, APPLICATIONS } from './applications.js';
 import { run } from './command.js';
+import { newDatabase } from './new-database.js';
 import { stepsOf, Workshop } from './workshop.js';
 
 /** Most of the time an application waits for the registry. */
@@ -64,7 +64,7 @@ async function tryEach(waiting: Iterable<Application>): Promise<void> {
 /** Installs and tries one, and says how long each step took. */
 async function works(application: Application, said: string[]): Promise<boolean> {
   const folder = workshop.make(application);
-  const url = await newDatabase(`app_${application.name.replaceAll('-', '_')}`);
+  const url = await newDatabase(server.url, `app_${application.name.replaceAll('-', '_')}`);
   for (const { what, command } of stepsOf(application, folder)) {
     const beganAtMs = performance.now();
     try {
@@ -76,18 +76,4 @@ async function works(application: Application, said: string[]): Promise<boolean>
     said.push(`    ${what} ${((performance.now() - beganAtMs) / 1_000).toFixed(1)} s`);
   }
   return true;
-}
-
-async function newDatabase(name: string): Promise<string> {
-  const client = new Client({ connectionString: server.url });
-  await client.connect();
-  try {
-    await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-    await client.query(`CREATE DATABASE ${name}`);
-  } finally {
-    await client.end();
-  }
-  const url = new URL(server.url);
-  url.pathname = `/${name}`;
-  return url.href;
 }

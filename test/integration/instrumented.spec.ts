@@ -3,7 +3,9 @@ import { Injectable, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DelayEvents, DelayService, OnDelay, OnDelayEvent } from 'nestjs-delay-queue';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { appModule, signal } from '../support/delay-node.js';
+import { appModule, signal, startNode } from '../support/delay-node.js';
+import { clientTelling } from '../support/sent-statements.js';
+import { until } from '../support/until.js';
 
 /**
  * Instances that an agent such as `@nestjs/observe` has wrapped: each provider of the application,
@@ -12,6 +14,11 @@ import { appModule, signal } from '../support/delay-node.js';
 
 let app: INestApplicationContext;
 let database: TestDatabase;
+
+/** Of an identifier in Postgres. */
+const NAME_MAX = 63;
+
+const EXPECTED = ['claim', 'load', 'fenceOne', 'schedule', 'reschedule', 'cancelWaiting'];
 
 afterEach(async () => {
   await app.close();
@@ -67,4 +74,32 @@ it('a handler of a wrapped instance is found, runs through its wrapper, and its 
   await app.get(DelayService).schedule('test.wrapped', null, { after: 0, key: '42' });
   expect([await closing.closed.promise, await closing.heard.promise]).toEqual(['42', '42']);
   expect(traced).toContain('Closing.close');
+});
+
+it('prepared statements are named by their purpose first, as agents show them', async () => {
+  const purposes = new Set<string>();
+  const wrong = new Set<string>();
+  const Client = clientTelling((text, _, [asked]) => {
+    const { name } = asked as { name?: string };
+    if (name === undefined) return;
+    const [, purpose] = /^delay-queue (\w+) [\da-f]{24}$/.exec(name) ?? [];
+    if (purpose === undefined || purpose === 'statement' || name.length > NAME_MAX)
+      wrong.add(`${name}: ${text}`);
+    else purposes.add(purpose);
+  });
+  database = await createTestDatabase();
+  const node = await startNode({ url: database.url, providers: [Closing], Client });
+  app = node.app;
+  const key = 'k';
+  await until(
+    async () => {
+      await node.delays.schedule('test.wrapped', null, { after: 0, key });
+      await node.delays.schedule('test.wrapped', null, { after: '1h', key: 'later' });
+      await node.delays.reschedule('test.wrapped', 'later', { after: '2h' });
+      await node.delays.cancel('test.wrapped', 'later');
+      return [...purposes];
+    },
+    (seen) => EXPECTED.every((purpose) => seen.includes(purpose)),
+  );
+  expect([...wrong]).toEqual([]);
 });

@@ -45,10 +45,9 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         OBSERVER,
-        'headersOf(span.spanContext())',
+        'headersOf(carried)',
         'headersOf((trace.getActiveSpan() ?? span).spanContext())',
       ),
-      patch(OBSERVER, 'diag, type Span }', 'diag, type Span, trace }'),
     ],
     tests: spans,
   },
@@ -56,6 +55,23 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     about: 'puts all runs of a recurring delay into one trace',
     patches: [patch(SPANS, 'messages.length === 1 && !first.recurring', 'messages.length === 1')],
     tests: spans,
+  },
+  'schedules-itself-in-one-trace': {
+    about: 'keeps delays that schedule themselves in one trace',
+    patches: [patch(SPANS, 'running.names.includes(name)', 'false')],
+    tests: spans,
+  },
+  'two-in-one-trace': {
+    about: 'keeps delays that schedule each other in one trace',
+    patches: [patch(CONTEXT, 'get(CHAINED) !== undefined', "get(CHAINED) === ''")],
+    tests: spans,
+  },
+  'silent-beside-a-newer-api': {
+    about: 'does not say that it cannot see the SDK',
+    patches: [
+      patch(OBSERVER, 'found.trace !== trace.getTracerProvider()', 'found.trace === undefined'),
+    ],
+    tests: observer,
   },
   'batch-below-its-first': {
     about: 'makes a batch a child of what scheduled its first delay',

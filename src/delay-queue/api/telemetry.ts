@@ -25,6 +25,8 @@ export interface ObservedNode {
  * channels tell how calls and attempts end; this runs them in a context, and carries that along.
  */
 export interface DelayTelemetry {
+  /** Asked when a node is ready. @returns why nothing will be recorded, if that is known */
+  advice?(): string | undefined;
   /** A node starts. @returns what to call when it has stopped */
   observe(node: ObservedNode): () => void;
   /**

@@ -1,4 +1,5 @@
 import type { DelayEvents } from '../api/events.js';
+import { byPurpose } from '../database/prepared-statements.js';
 import type { Runner } from '../database/runner.js';
 import { groupNumber } from '../store/rows/attempt-rows.js';
 import { groupText, texts, type Wake } from '../store/rows/delay-rows.js';
@@ -145,6 +146,10 @@ function isWakeTuple(value: unknown): value is WakeTuple {
 const isId = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) > 0;
 
+const HINTS = byPurpose({
+  hint: 'SELECT pg_catalog.pg_notify($1::text, hint) FROM pg_catalog.unnest($2::text[]) AS hint',
+});
+
 /** Most queued wakes. The other nodes' loaders find the rest. */
 const QUEUE_MAX = 10_000;
 
@@ -220,10 +225,7 @@ export class Notifier {
 
   async #notify(hints: readonly string[]): Promise<void> {
     try {
-      await this.runner.query(
-        'SELECT pg_catalog.pg_notify($1::text, hint) FROM pg_catalog.unnest($2::text[]) AS hint',
-        [this.channel, texts(hints)],
-      );
+      await this.runner.query(HINTS.hint, [this.channel, texts(hints)]);
       this.#health.worked();
     } catch (error) {
       this.#health.failed(error);

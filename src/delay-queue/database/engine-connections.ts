@@ -93,7 +93,7 @@ export class EngineConnections implements Runner {
 
   inTransaction<Result>(work: (runner: Runner) => Promise<Result>): Promise<Result> {
     this.#watchPool();
-    return inOwnScope(() => this.#engines.inTransaction(work));
+    return this.#engines.inTransaction(work);
   }
 
   /** Runs the engine's statements on a connection that the application lends to a handler. */

@@ -4,7 +4,22 @@ import { bring, type SessionSettings } from './connection-config.js';
 import { isStatementGone } from './driver-errors.js';
 import type { SharedTrip } from './runner.js';
 
+/** With the longest purpose, the name has fewer than the 63 bytes of an identifier. */
+const HASH_CHARS = 24;
+
 type Answer<Row> = QueryResult<Row & object>;
+
+/** What a statement is for, by its text: tools show the name of a prepared one in place of the text. */
+const purposes = new Map<string, string>();
+
+/** @returns the texts, whose prepared statements get their keys as names */
+export function byPurpose<Texts extends object>(texts: Texts): Texts {
+  for (const [purpose, text] of Object.entries<string | object>(texts as never)) {
+    const all: string[] = typeof text === 'string' ? [text] : Object.values(text);
+    for (const each of all) purposes.set(each, purpose);
+  }
+  return texts;
+}
 
 /**
  * Statements that are parsed and planned once per connection: for a claim of one row, planning is
@@ -138,7 +153,8 @@ export class PreparedStatements {
   #nameOf(sql: string): string {
     let name = this.#names.get(sql);
     if (name === undefined) {
-      name = `delay-queue ${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`;
+      const hash = createHash('sha256').update(sql).digest('hex').slice(0, HASH_CHARS);
+      name = `delay-queue ${purposes.get(sql) ?? 'statement'} ${hash}`;
       this.#names.set(sql, name);
     }
     return name;

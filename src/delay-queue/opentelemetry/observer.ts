@@ -1,4 +1,4 @@
-import { type Attributes, context, diag, type Span } from '@opentelemetry/api';
+import { type Attributes, context, diag, metrics, type Span, trace } from '@opentelemetry/api';
 import {
   type DelayAttemptMessage,
   type DelayChannelMap,
@@ -31,6 +31,9 @@ interface Open {
   left: number;
 }
 
+/** What is registered in this process, for all copies of `@opentelemetry/api` 1. */
+type Registered = { version: string; trace?: object; metrics?: object } | undefined;
+
 /** How old the backlog may be that a reader of metrics gets, while the node works. */
 const REFRESH_MS = 10_000;
 
@@ -48,6 +51,19 @@ const STATEMENTS = {
 export class Observer implements DelayTelemetry {
   readonly #metrics = new Metrics();
   readonly #open = new Map<DelayMessage, Open>();
+
+  /** A copy of the API uses what an older one has registered only up to that one's minor version. */
+  advice(): string | undefined {
+    const found = Reflect.get(globalThis, Symbol.for('opentelemetry.js.api.1')) as Registered;
+    const hidden = found?.trace !== undefined && found.trace !== trace.getTracerProvider();
+    if (!hidden && (found?.metrics === undefined || found.metrics === metrics.getMeterProvider())) {
+      return undefined;
+    }
+    return (
+      `the SDK or agent has registered @opentelemetry/api ${found?.version}, and nestjs-delay-queue finds a newer one, for ` +
+      `which that does not exist: delays have no spans, headers and metrics. Install @opentelemetry/api@${found?.version}`
+    );
+  }
 
   observe(node: ObservedNode): () => void {
     let refreshedAtMs = -Infinity;
@@ -85,10 +101,11 @@ export class Observer implements DelayTelemetry {
     message: TracedOperations[Operation],
     run: (headers?: DelayHeaders) => Result,
   ): Result {
-    const span = quietly(() => startCall(operation, message));
-    if (span === undefined) return run();
+    const started = quietly(() => startCall(operation, message));
+    if (started === undefined) return run();
+    const { span, carried } = started;
     this.#open.set(message, { span, beganAtMs: performance.now(), left: 1 });
-    const headers = quietly(() => headersOf(span.spanContext()));
+    const headers = quietly(() => headersOf(carried));
     return context.with(inside(span), run, undefined, headers);
   }
 

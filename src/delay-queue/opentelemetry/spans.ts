@@ -2,10 +2,12 @@ import {
   type Attributes,
   type Context,
   context,
+  createContextKey,
   type Link,
   ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   type SpanOptions,
   SpanStatusCode,
@@ -17,7 +19,7 @@ import type { AttemptEnd, DelayAttemptMessage } from '../api/channels.js';
 import type { TracedOperations } from '../api/telemetry.js';
 import { errorTypeOf, exceptionOf } from './errors.js';
 import { ATTRIBUTES, SCOPE, SYSTEM } from './names.js';
-import { contextOf } from './trace-context.js';
+import { chained, contextOf, isChained } from './trace-context.js';
 
 let known: { provider: TracerProvider; tracer: Tracer } | undefined;
 
@@ -44,9 +46,25 @@ export const isFailed = (outcome: AttemptEnd | undefined): boolean =>
 
 export type CallMessage = TracedOperations[keyof TracedOperations];
 
-/** The span of a call of `DelayService`, a child of what is active. */
-export function startCall(operation: keyof TracedOperations, message: CallMessage): Span {
+/** In the context of a handler: its names, and whether a handler has scheduled its delay. */
+const RUNNING = createContextKey('nestjs-delay-queue running');
+
+interface Running {
+  names: readonly string[];
+  isChained: boolean;
+}
+
+/**
+ * The span of a call of `DelayService`, a child of what is active. Delays that schedule themselves,
+ * or each other, would make one endless trace: there the call begins a trace, with a link.
+ * @returns the span, and the context that a delay carries
+ */
+export function startCall(
+  operation: keyof TracedOperations,
+  message: CallMessage,
+): { span: Span; carried: SpanContext } {
   const { name, key, node } = message;
+  const active = context.active();
   const isSchedule = operation === 'schedule';
   const attributes: Attributes = {
     [ATTRIBUTES.system]: SYSTEM,
@@ -58,8 +76,18 @@ export function startCall(operation: keyof TracedOperations, message: CallMessag
   if (key !== null) attributes[ATTRIBUTES.key] = key;
   if (message.count > 1) attributes[ATTRIBUTES.batchCount] = message.count;
   if ('group' in message && message.group !== null) attributes[ATTRIBUTES.group] = message.group;
-  const kind = isSchedule ? SpanKind.PRODUCER : SpanKind.CLIENT;
-  return tracer().startSpan(titleOf(operation, name), { kind, attributes });
+  const options: SpanOptions = {
+    kind: isSchedule ? SpanKind.PRODUCER : SpanKind.CLIENT,
+    attributes,
+  };
+  const running = isSchedule ? (active.getValue(RUNNING) as Running | undefined) : undefined;
+  const isAgain =
+    running?.isChained || (running && (name === null || running.names.includes(name)));
+  if (isAgain) options.links = [{ context: trace.getSpanContext(active) as SpanContext }];
+  const title = titleOf(operation, name);
+  const span = tracer().startSpan(title, options, isAgain ? ROOT_CONTEXT : active);
+  const its = span.spanContext();
+  return { span, carried: running === undefined || isAgain ? its : chained(its) };
 }
 
 export function endCall(span: Span, { verdict, id, error }: CallMessage): void {
@@ -89,7 +117,9 @@ export function startAttempts(messages: readonly DelayAttemptMessage[]): {
   };
   if (!isParent) options.links = messages.flatMap(linkOf);
   const span = tracer().startSpan(titleOf(operation, first.name), options, outside);
-  return { span, inside: trace.setSpan(outside, span) };
+  const names = messages.map(({ name }) => name);
+  const running: Running = { names, isChained: parent !== undefined && isChained(first.headers) };
+  return { span, inside: trace.setSpan(outside, span).setValue(RUNNING, running) };
 }
 
 /** `@OnDeadDelay` is told apart from attempts of the delay. */

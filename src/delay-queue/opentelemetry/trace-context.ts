@@ -29,6 +29,17 @@ export function headersOf(context: SpanContext): DelayHeaders | undefined {
     : { [TRACEPARENT]: traceparent };
 }
 
+/** Our member of `tracestate`: a handler has scheduled the delay in its own trace. */
+const CHAINED = 'delay-queue';
+
+export const chained = ({ traceState, ...context }: SpanContext): SpanContext => ({
+  ...context,
+  traceState: (traceState ?? createTraceState()).set(CHAINED, 'chained'),
+});
+
+export const isChained = (headers: DelayHeaders): boolean =>
+  createTraceState(headers[TRACESTATE]).get(CHAINED) !== undefined;
+
 /** @returns undefined: the headers carry none, or one that cannot be read */
 export function contextOf(headers: DelayHeaders): SpanContext | undefined {
   const found = PATTERN.exec(headers[TRACEPARENT] ?? '');
@@ -42,6 +53,7 @@ export function contextOf(headers: DelayHeaders): SpanContext | undefined {
     isRemote: true,
   };
   const state = headers[TRACESTATE];
-  if (state !== undefined && state !== '') context.traceState = createTraceState(state);
+  if (state !== undefined && state !== '')
+    context.traceState = createTraceState(state).unset(CHAINED);
   return isSpanContextValid(context) ? context : undefined;
 }

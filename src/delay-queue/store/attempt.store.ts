@@ -1,5 +1,6 @@
 import type { HistoryKept } from '../api/delay.js';
 import { isClaimLost } from '../database/driver-errors.js';
+import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import {
@@ -93,7 +94,7 @@ export class AttemptStore {
     private readonly lock: ProcessLock = NO_LOCK,
   ) {
     const tables = tablesOf(of);
-    this.#sql = {
+    this.#sql = byPurpose({
       completeUnlogged: completeSql(tables, 'nothing'),
       retryUnlogged: retrySql(tables, 'ends'),
       recurUnlogged: recurSql(tables, 'nothing'),
@@ -112,7 +113,7 @@ export class AttemptStore {
       renew: renewSql(tables),
       fence: fenceSql(tables),
       fenceOne: fenceOneSql(tables),
-    };
+    });
   }
 
   async claim(requests: readonly ClaimRequest[]): Promise<ClaimedRow[]> {

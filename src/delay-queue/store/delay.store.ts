@@ -2,6 +2,7 @@ import { DelayError } from '../api/errors.js';
 import type { HistoryKept } from '../api/delay.js';
 import type { MoveTo } from '../config/durations.js';
 import { sqlStateOf, UNIQUE_VIOLATION } from '../database/driver-errors.js';
+import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import { byParameter, RerunStore } from './many.store.js';
@@ -113,31 +114,35 @@ export class DelayStore {
     const tables = tablesOf(of);
     this.#reruns = new RerunStore(of, kept);
     this.#foundOf = reader(found(tables));
-    this.#sql = {
-      placeOne: scheduleOneSql(tables),
-      place: textsOf((wait: LockWait, columns: Columns) => scheduleNewSql(tables, wait, columns)),
-      placeAll: textsOf((columns: Columns) => scheduleAllNewSql(tables, columns)),
-      placeKeyless: textsOf((columns: Columns) => scheduleKeylessSql(tables, columns)),
-      placeAgain: textsOf((wait: LockWait, extent: Extent, says: Says) =>
+    this.#sql = byPurpose({
+      scheduleOne: scheduleOneSql(tables),
+      schedule: textsOf('schedule', (wait: LockWait, columns: Columns) =>
+        scheduleNewSql(tables, wait, columns),
+      ),
+      scheduleAll: textsOf('scheduleAll', (columns: Columns) => scheduleAllNewSql(tables, columns)),
+      scheduleKeyless: textsOf('scheduleKeyless', (columns: Columns) =>
+        scheduleKeylessSql(tables, columns),
+      ),
+      scheduleAgain: textsOf('scheduleAgain', (wait: LockWait, extent: Extent, says: Says) =>
         scheduleTakenSql(tables, kept, wait, extent, says),
       ),
-      unplace: scheduleUndoSql(tables),
-      moveOn: textsOf((wait: LockWait) => moveOnSql(tables, kept, wait)),
+      scheduleUndo: scheduleUndoSql(tables),
+      rescheduleOwn: textsOf('rescheduleOwn', (wait: LockWait) => moveOnSql(tables, kept, wait)),
       cancelWaiting: cancelWaitingSql(tables, kept),
       cancelOne: cancelOneSql(tables),
-      cancel: textsOf((wait: LockWait, look: CancelLook, by?: string) =>
+      cancel: textsOf('cancel', (wait: LockWait, look: CancelLook, by?: string) =>
         cancelSql(tables, kept, wait, Targets.CALLS, look, by),
       ),
-      reschedule: textsOf((wait: LockWait, by?: string) =>
+      reschedule: textsOf('reschedule', (wait: LockWait, by?: string) =>
         rescheduleSql(tables, wait, Targets.CALLS, by),
       ),
-      retryDead: textsOf((wait: Exclude<LockWait, 'at once'>, by?: string) =>
+      retryDead: textsOf('retryDead', (wait: Exclude<LockWait, 'at once'>, by?: string) =>
         retryDeadSql(tables, wait, by),
       ),
       now: nowSql(tables),
       find: findSql(tables),
       history: historySql(tables),
-    };
+    });
   }
 
   /**
@@ -176,7 +181,7 @@ export class DelayStore {
     const { afterMs, at } = columnsOf(to);
     const extras = EXTRA_NAMES.map((extra) => newDelay[extra]);
     const parameters = [name, key, payload, afterMs, at, maxAttempts, ...extras];
-    const [row] = await runner.query<OneRow>(this.#sql.placeOne, parameters);
+    const [row] = await runner.query<OneRow>(this.#sql.scheduleOne, parameters);
     return scheduledOne(given(row));
   }
 
@@ -185,7 +190,7 @@ export class DelayStore {
     newDelays: readonly NewDelay[],
     wait: LockWait,
   ): Promise<(Placed | undefined)[]> {
-    return insert(runner, (columns) => this.#sql.place(wait, columns), newDelays);
+    return insert(runner, (columns) => this.#sql.schedule(wait, columns), newDelays);
   }
 
   /** Looks at keys that were taken; undefined: has to look again. */
@@ -194,7 +199,7 @@ export class DelayStore {
     newDelays: readonly NewDelay[],
     wait: LockWait,
   ): Promise<(Placed | undefined)[]> {
-    const sql = this.#sql.placeAgain(wait, 'each', saysOf(newDelays));
+    const sql = this.#sql.scheduleAgain(wait, 'each', saysOf(newDelays));
     return (await runner.query<PlacedRow>(sql, takenColumns(newDelays))).map(stableOf);
   }
 
@@ -222,7 +227,7 @@ export class DelayStore {
     } catch (error) {
       // After an error of Postgres the transaction has failed, so there is nothing to undo.
       if (error instanceof DelayError && inserted.length > 0) {
-        await runner.query(this.#sql.unplace, [numbers(inserted)]);
+        await runner.query(this.#sql.scheduleUndo, [numbers(inserted)]);
       }
       throw error;
     }
@@ -237,7 +242,7 @@ export class DelayStore {
     results: Placed[],
   ): Promise<true | undefined> {
     const items = open.map((index) => newDelays[index] as NewDelay);
-    const sql = this.#sql.placeAgain('waits', 'all or none', saysOf(items));
+    const sql = this.#sql.scheduleAgain('waits', 'all or none', saysOf(items));
     const rows = await runner.query<PlacedRow>(sql, takenColumns(items));
     for (const [position, row] of rows.entries()) {
       const refusal = refusalOf(placedOf(row), items[position] as NewDelay);
@@ -275,7 +280,7 @@ export class DelayStore {
     newDelays: readonly NewDelay[],
     answer: BatchAnswer,
   ): Promise<void> {
-    report((await insertAll(runner, this.#sql.placeKeyless, newDelays)) ?? [], answer);
+    report((await insertAll(runner, this.#sql.scheduleKeyless, newDelays)) ?? [], answer);
   }
 
   /**
@@ -286,7 +291,7 @@ export class DelayStore {
    */
   async placeAll(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[] | undefined> {
     const isKeyless = newDelays.every(({ key }) => key === null);
-    const sql = isKeyless ? this.#sql.placeKeyless : this.#sql.placeAll;
+    const sql = isKeyless ? this.#sql.scheduleKeyless : this.#sql.scheduleAll;
     try {
       return await orHeld(runner, this.heldMaxMs, () => insertAll(runner, sql, newDelays));
     } catch (error) {
@@ -341,7 +346,7 @@ export class DelayStore {
       change.extras,
     ];
     return orHeld(runner, this.heldMaxMs, async () => {
-      const [row] = await runner.query<PlacedRow>(this.#sql.moveOn(lockWait), parameters);
+      const [row] = await runner.query<PlacedRow>(this.#sql.rescheduleOwn(lockWait), parameters);
       return row && (placedOf(row, change.verdict) as Placed<Verdict>);
     });
   }

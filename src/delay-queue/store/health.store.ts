@@ -1,3 +1,4 @@
+import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import { type Answer, reader } from './rows/columns.js';
@@ -45,12 +46,12 @@ export class HealthStore {
   ) {
     const tables = tablesOf(of);
     this.#schema = of.schema;
-    this.#sql = {
+    this.#sql = byPurpose({
       backlog: backlogSql(tables),
       vitals: vitalsSql(tables),
       holders: holdersSql(),
       relations: relationsSql(),
-    };
+    });
   }
 
   /** `aliveMs` as in `liveNames`. */

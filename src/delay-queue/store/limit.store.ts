@@ -1,5 +1,6 @@
 import type { HistoryKept } from '../api/delay.js';
 import type { DueTime } from '../config/durations.js';
+import { byPurpose } from '../database/prepared-statements.js';
 import type { Runner, Transactor } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import { orHeld, textsOf, waitOf } from './selection.store.js';
@@ -57,7 +58,10 @@ export class LimitStore {
     private readonly lock: ProcessLock = NO_LOCK,
   ) {
     const tables = tablesOf(of);
-    this.#sql = { lock: lockQuotasSql(tables), claim: claimLimitedSql(tables, kept) };
+    this.#sql = byPurpose({
+      lockLimits: lockQuotasSql(tables),
+      claim: claimLimitedSql(tables, kept),
+    });
   }
 
   /** @returns the claimed rows, and what is left of each limit that applied */
@@ -68,7 +72,7 @@ export class LimitStore {
     const ids = numbers(requests.map(({ id }) => id));
     const names = texts(rules.map(({ name }) => name));
     const answers = await this.connections.inTransaction(async (runner) => {
-      await runner.query(this.#sql.lock, [
+      await runner.query(this.#sql.lockLimits, [
         ids,
         names,
         flags(rules.map(({ all }) => isLimit(all))),
@@ -118,11 +122,11 @@ export class PauseStore {
 
   constructor(of: string | Installation) {
     const tables = tablesOf(of);
-    this.#sql = {
-      pause: textsOf((wait: LockWait) => pauseSql(tables, wait)),
-      resume: textsOf((wait: LockWait) => resumeSql(tables, wait)),
-      list: pausesSql(tables),
-    };
+    this.#sql = byPurpose({
+      pause: textsOf('pause', (wait: LockWait) => pauseSql(tables, wait)),
+      resume: textsOf('resume', (wait: LockWait) => resumeSql(tables, wait)),
+      listPauses: pausesSql(tables),
+    });
   }
 
   /** @returns undefined when there are too many pauses. @throws DelayUnstableError */
@@ -142,7 +146,7 @@ export class PauseStore {
   }
 
   async list(runner: Runner): Promise<PauseRow[]> {
-    return (await runner.query<Answer>(this.#sql.list, [])).map(pauseOf);
+    return (await runner.query<Answer>(this.#sql.listPauses, [])).map(pauseOf);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { HistoryKept } from '../api/delay.js';
 import type { MoveTo } from '../config/durations.js';
+import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, type Tables, tablesOf } from '../database/tables.js';
 import { orHeld, textsOf, untilStable, waitOf } from './selection.store.js';
@@ -219,12 +220,12 @@ export class RerunStore {
 
   constructor(of: string | Installation, kept: HistoryKept) {
     const tables = tablesOf(of);
-    this.#sql = {
-      ask: textsOf((wait: LockWait) => askRerunSql(tables, wait)),
-      drop: dropRerunsSql(tables),
-      all: rerunsSql(tables),
-      place: rerunSql(tables, kept),
-    };
+    this.#sql = byPurpose({
+      askRerun: textsOf('askRerun', (wait: LockWait) => askRerunSql(tables, wait)),
+      dropReruns: dropRerunsSql(tables),
+      listReruns: rerunsSql(tables),
+      rerun: rerunSql(tables, kept),
+    });
   }
 
   /** Stores calls that got `running` and ask for a rerun, the last of each key; in lock order. */
@@ -239,7 +240,7 @@ export class RerunStore {
     );
     if (indexes.length > 0) {
       const kept = indexes.map((index) => newDelays[index] as NewDelay);
-      const sql = this.#sql.ask(waitOf(runner.transaction));
+      const sql = this.#sql.askRerun(waitOf(runner.transaction));
       const rows = await runner.query<AsText<'name' | 'key' | 'due_ms'>>(sql, [
         ...newDelayColumns(kept),
         texts(kept.map(extrasText)),
@@ -269,7 +270,7 @@ export class RerunStore {
         reruns === true && maxWaitMs !== null && placed[index]?.verdict === 'replaced',
     );
     if (newer.length === 0) return;
-    await runner.query(this.#sql.drop, [
+    await runner.query(this.#sql.dropReruns, [
       texts(newer.map(({ name }) => name)),
       texts(newer.map(({ key }) => String(key))),
     ]);
@@ -277,7 +278,9 @@ export class RerunStore {
 
   /** Keys whose run has ended come first. */
   async all(runner: Runner, limit: number): Promise<Rerun[]> {
-    const rows = await runner.query<AsText<'name' | 'key' | 'is_over'>>(this.#sql.all, [limit]);
+    const rows = await runner.query<AsText<'name' | 'key' | 'is_over'>>(this.#sql.listReruns, [
+      limit,
+    ]);
     return rows.map(({ name, key, is_over: isOver }) => ({ name, key, isOver: isOver === 'true' }));
   }
 
@@ -286,7 +289,7 @@ export class RerunStore {
    * another call writes to it; null when a newer delay waits
    */
   async place(runner: Runner, { name, key }: Rerun): Promise<RerunPlaced | null | undefined> {
-    const [row] = await runner.query<RerunAnswer>(this.#sql.place, [name, key]);
+    const [row] = await runner.query<RerunAnswer>(this.#sql.rerun, [name, key]);
     if (row === undefined) return undefined;
     if (row.id === null) return null;
     const wake: Wake = {

@@ -1,3 +1,4 @@
+import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import {
@@ -40,9 +41,9 @@ export class NodeStore {
     readonly nodeName: string,
   ) {
     const tables = tablesOf(of);
-    this.#sql = {
+    this.#sql = byPurpose({
       load: { usual: loadSql(tables), withGroups: loadSql(tables, true) },
-      sweep: { usual: sweepSql(tables), withGroups: sweepSql(tables, true) },
+      scan: { usual: sweepSql(tables), withGroups: sweepSql(tables, true) },
       idle: idleSql(tables),
       leave: leaveSql(tables),
       unserved: unservedSql(tables),
@@ -53,7 +54,7 @@ export class NodeStore {
       forgetQuotas: forgetQuotasSql(tables),
       forgetPermits: forgetPermitsSql(tables),
       forgetAborts: forgetAbortsSql(tables),
-    };
+    });
   }
 
   async load(
@@ -109,7 +110,7 @@ export class NodeStore {
       processLock?: string;
     },
   ): Promise<SweptPage> {
-    const row = await this.#share<SweepAnswer>(this.#sql.sweep, shares, [
+    const row = await this.#share<SweepAnswer>(this.#sql.scan, shares, [
       ...columnsOf(shares),
       from?.wakeMs ?? null,
       from?.id ?? 0,

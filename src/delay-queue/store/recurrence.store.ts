@@ -1,5 +1,6 @@
 import type { HistoryKept } from '../api/delay.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
+import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import type { AsText, CountAnswer } from './rows/answers.js';
@@ -33,12 +34,12 @@ export class RecurrenceStore {
     private readonly deployment: string,
   ) {
     const tables = tablesOf(of);
-    this.#sql = {
+    this.#sql = byPurpose({
       declare: declareSql(tables, kept),
       withdraw: withdrawSql(tables, kept),
       now: nowSql(tables),
       offsets: offsetsSql(tables),
-    };
+    });
   }
 
   /** The clock, in milliseconds since 1970. */

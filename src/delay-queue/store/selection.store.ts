@@ -3,6 +3,7 @@ import type { LiveState } from '../api/delay.js';
 import { DelayUnstableError } from '../api/errors.js';
 import type { GroupOrder } from '../api/selection.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
+import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, type Tables, tablesOf } from '../database/tables.js';
 import { type Growth, pauseMs } from '../tasks/recurring-task.js';
@@ -46,13 +47,18 @@ import {
 
 /** The texts of a statement that has several: each is built at its first use. */
 export function textsOf<Choices extends (string | undefined)[]>(
+  purpose: string,
   build: (...choices: Choices) => string,
 ): (...choices: Choices) => string {
   const texts = new Map<string, string>();
   return (...choices) => {
     const chosen = choices.join();
-    const text = texts.get(chosen) ?? build(...choices);
-    texts.set(chosen, text);
+    let text = texts.get(chosen);
+    if (text === undefined) {
+      text = build(...choices);
+      texts.set(chosen, text);
+      byPurpose({ [purpose]: text });
+    }
     return text;
   };
 }

@@ -200,7 +200,6 @@ export class Engine implements ProducersEngine {
    * A write was committed: arms the delay here, or hints its owner.
    * @param certain false when a savepoint may have taken the write back
    */
-  @OwnScope
   announce(wake: Wake, written: WrittenAt, certain: boolean): void {
     this.#unserved?.written(wake.name);
     this.#switch?.announcer.announce(wake, written, certain ? 'confirmed' : 'hinted');
@@ -216,20 +215,17 @@ export class Engine implements ProducersEngine {
   }
 
   /** Names or groups were paused or resumed: applies it here at once, and hints the other nodes. */
-  @OwnScope
   pausesChanged(): void {
     this.#switch?.worker?.nodesChanged();
     void this.#notifier?.nodesChanged();
   }
 
   /** A rerun was requested for a key that runs now. */
-  @OwnScope
   rerunAsked(): void {
     this.#switch?.worker?.reruns.asked();
   }
 
   /** Asks the attempts that hold these delays to end. */
-  @OwnScope
   async abort(ids: readonly number[]): Promise<void> {
     await this.#switch?.aborts.send(ids);
   }
@@ -244,7 +240,6 @@ export class Engine implements ProducersEngine {
   }
 
   /** Harmless when nothing was started. */
-  @OwnScope
   stop(): Promise<void> {
     return (this.#stopped ??= this.#stop());
   }

@@ -35,8 +35,9 @@ const effects = (): Promise<unknown[]> => acting.sql('SELECT n FROM effect');
 const ofHandler = (): string[] =>
   [...sent.values()].find((texts) => texts.some((text) => text.includes(INSERT))) ?? [];
 
-const BEGINS = /^START TRANSACTION; EXECUTE "delay-queue [0-9a-f]+" \('\d+', '\d+', '\d+'\)$/;
-const ENDS = /^EXECUTE "delay-queue [0-9a-f]+" \('\d+', '\d+', '[\d.]+'\); COMMIT$/;
+const BEGINS =
+  /^START TRANSACTION; EXECUTE "delay-queue fenceOne [0-9a-f]+" \('\d+', '\d+', '\d+'\)$/;
+const ENDS = /^EXECUTE "delay-queue completeOne [0-9a-f]+" \('\d+', '\d+', '[\d.]+'\); COMMIT$/;
 
 describe('a transactional attempt', () => {
   it('adds two round trips to those of its handler', async () => {

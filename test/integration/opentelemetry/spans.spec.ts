@@ -3,6 +3,7 @@ import { type Attributes, SpanKind, SpanStatusCode, trace } from '@opentelemetry
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { DelayHeaders } from 'nestjs-delay-queue';
 import { openTelemetry } from 'nestjs-delay-queue/opentelemetry';
+import type { EntityManager } from 'typeorm';
 import {
   batchHandler,
   fencedHandler,
@@ -43,8 +44,28 @@ const node = new OneNode({
     ),
     batchHandler('test.batch', () => hold?.promise, { batch: 10, concurrency: 1 }),
     plainHandler('test.recurs', () => {}),
+    plainHandler('test.own', (delay) => again('test.own', delay)),
+    batchHandler('test.owns', ([delay]) => again('test.owns', delay!), { batch: 5 }),
+    plainHandler('test.ping', (delay) => again('test.pong', delay)),
+    fencedHandler('test.pong', ({ payload }, { manager }) =>
+      again('test.ping', { payload }, manager),
+    ),
   ],
 });
+
+const RUNS = 6;
+
+/** One run more, of the same delay or of another, as a chain without an end has it. */
+async function again(
+  name: `test.${string}`,
+  { payload, key = null }: { payload: unknown; key?: string | null },
+  manager?: EntityManager,
+): Promise<void> {
+  const left = Number(payload) - 1;
+  if (left === 0) return;
+  const options = { after: 0, ...(key !== null && { key }), ...(manager && { manager }) };
+  await node.delays.schedule(name, left, options);
+}
 
 afterEach(() => {
   active.length = 0;
@@ -174,6 +195,29 @@ describe('a delay', () => {
       'schedule test.fenced',
     ]);
     expect(active[0]).toBe(idOf(path[2]));
+  });
+
+  it.each([
+    ['schedules its own key', 'test.own', { key: 'k' }, 1],
+    ['schedules its own name', 'test.own', {}, 1],
+    ['schedules its own key, in batches', 'test.owns', { key: 'k' }, 1],
+    ['is one of two that schedule each other', 'test.ping', {}, 2],
+  ] as const)('that %s makes no endless trace', async (_, name, options, runsMax) => {
+    await inRequest('POST /', () => node.delays.schedule(name, RUNS, { after: 0, ...options }));
+    const runs = await until(
+      () => sdk.spans.filter((span) => span.name.startsWith('process ')),
+      ({ length }) => length === RUNS,
+    );
+    const traces = new Map<string, number>();
+    for (const run of runs) {
+      const { traceId } = run.spanContext();
+      traces.set(traceId, (traces.get(traceId) ?? 0) + 1);
+    }
+    expect(Math.max(...traces.values())).toBe(runsMax);
+    // Each trace but the first begins with a call that is linked to the run that made it.
+    const links = sdk.spans.flatMap((span) => span.links.map((link) => link.context.spanId));
+    const linked = runs.filter((run) => links.includes(run.spanContext().spanId));
+    expect(linked).toHaveLength(traces.size - 1);
   });
 
   it('that recurs begins a trace with each run, linked to the one that scheduled it', async () => {

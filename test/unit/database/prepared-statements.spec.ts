@@ -48,7 +48,7 @@ describe('a statement', () => {
     expect(sent).toHaveLength(3);
     expect(await prepared.run(client, 'SELECT 1', ['x'])).toEqual([3]);
     expect(sent.at(-1)).toEqual({
-      name: expect.stringMatching(/^delay-queue [0-9a-f]{32}$/) as never,
+      name: expect.stringMatching(/^delay-queue statement [0-9a-f]{24}$/) as never,
       text: 'SELECT 1',
       values: ['x'],
     });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { diag, DiagLogLevel, metrics, trace } from '@opentelemetry/api';
 import {
   BasicTracerProvider,
@@ -108,6 +108,27 @@ it('a span that cannot be read costs the trace, and no call', () => {
   const run = jest.fn((headers?: object) => headers);
   expect(observer.runCall('schedule', call, run)).toBeUndefined();
   expect(run).toHaveBeenCalledTimes(1);
+});
+
+describe('what an SDK with another copy of the API has registered', () => {
+  const COPY = Symbol.for('opentelemetry.js.api.1');
+
+  it.each([
+    ['none has', undefined, false],
+    ['this copy can use it', { version: '1.9.9', trace: {}, metrics: {} }, false],
+    ['it is too old, for spans', { version: '1.8.0', trace: {} }, true],
+    ['it is too old, for metrics alone', { version: '1.8.0', metrics: {} }, true],
+  ])('is advised of: %s', (_, registered, isAdvised) => {
+    Reflect.set(globalThis, COPY, registered);
+    const advice = observer.advice();
+    Reflect.deleteProperty(globalThis, COPY);
+    expect(advice?.includes('Install @opentelemetry/api@1.8.0') ?? false).toBe(isAdvised);
+  });
+
+  it('is none when its own has', () => {
+    record();
+    expect(observer.advice()).toBeUndefined();
+  });
 });
 
 it('what a handler throws is thrown, once', () => {

@@ -14,7 +14,7 @@ import { fits, same } from '../../support/same-type.js';
 function made(): void {
   fits<DelayQueueOptions>({ telemetry: openTelemetry() });
   same<ReturnType<typeof openTelemetry>, DelayTelemetry>(true);
-  same<keyof DelayTelemetry, 'observe' | 'runCall' | 'runAttempts'>(true);
+  same<keyof DelayTelemetry, 'advice' | 'observe' | 'runCall' | 'runAttempts'>(true);
   same<TracedOperations['schedule'], DelayScheduleMessage>(true);
   same<TracedOperations['cancel' | 'reschedule'], DelayChangeMessage>(true);
   same<ReturnType<ObservedNode['figures']>, DelayFigures>(true);
