@@ -153,6 +153,8 @@ const orders = ({ word, ids: of }: Words): object[] => [
   { action: 'resume', name: 'both', group: word },
   { action: 'create', name: 'both', key: `${word}-due`, payload: '1', after: '1h' },
   { action: 'create', name: 'both', group: word, key: `${word}-due`, payload: '1', after: '1h' },
+  // In our own group, or name, with the key of another one.
+  { action: 'create', name: 'both', group: ours, key: `${word}-due`, payload: '1', after: '1h' },
   { action: 'create', name: `${word}.own`, payload: '1', after: '1h' },
   { action: word },
 ];
