@@ -156,7 +156,7 @@ it('a due row in an open transaction of another session is told as held, with a 
   await usedUp();
   for (const key of Object.keys(rows)) {
     const { text } = await isTold(key, 'locked row operator');
-    expect(text).toMatch(/^session \d+ \(operator, idle in transaction, its transaction open for /);
+    expect(text).toMatch(/^session \d+ \(operator, idle in transaction, transaction age /);
   }
   await isLate();
   expect(await toldElsewhere('locked')).toEqual(['locked row operator']);

@@ -44,11 +44,11 @@ export async function lockWaits(runner: Runner, pids: readonly number[]): Promis
   }));
 }
 
-/** Such as `session 4711 (psql, idle in transaction for 5 min)`. Never its statement, which may hold data. */
+/** Such as `session 4711 (psql, idle in transaction, transaction age 5 min)`. Never its statement, which may hold data. */
 export function sessionInWords({ pid, application, state, openMs }: LockSession): string {
   if (pid === null) return 'a prepared transaction';
   const name = application === null ? [] : [printable(application)];
-  const open = openMs === null ? '' : `, its transaction open for ${inWords(openMs)}`;
+  const open = openMs === null ? '' : `, transaction age ${inWords(openMs)}`;
   const known = [...name, ...(state === null ? [] : [`${state}${open}`])].join(', ');
   return `session ${pid}${known === '' ? '' : ` (${known})`}`;
 }
