@@ -79,7 +79,9 @@ it('docs/api.md has every class of the library with a code, in any of its files'
     .filter((file) => file.endsWith('.ts'))
     .map((file) => readFileSync(join(folder, file), 'utf8'))
     .join('\n');
-  const classes = source.matchAll(/class (\w+) extends DelayError \{\s+(?:protected .+\s+)?readonly code = '(\w+)'/g);
+  const classes = source.matchAll(
+    /class (\w+) extends DelayError \{\s+(?:protected .+\s+)?readonly code = '(\w+)'/g,
+  );
   const listed = rowsUnder('Errors').map(([code, name]) => [coded(code), coded(name)]);
   expect(Object.fromEntries(listed)).toEqual(
     Object.fromEntries([...classes].map(([, name, code]) => [code, name])),

@@ -1,7 +1,7 @@
 import type { DelayRecord, EndState } from '../api/delay.js';
 import { inWords, printable } from '../api/error-text.js';
 import type { DelayExplanation, DelayExplanationCause } from '../api/explanation.js';
-import { sessionInWords } from '../database/lock-waits.sql.js';
+import { sessionInWords } from '../database/lock-waits.js';
 import { groupNumber, spread } from '../store/rows/attempt-rows.js';
 import type { ExplainedRow } from '../store/sql/explain.sql.js';
 import { SET_ASIDE_TEXT } from '../store/tables/migrations.js';

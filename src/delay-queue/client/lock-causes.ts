@@ -1,5 +1,5 @@
 import type { DelayExplanationCause } from '../api/explanation.js';
-import { type LockSession, type LockWait, sessionInWords } from '../database/lock-waits.sql.js';
+import { type LockSession, type LockWait, sessionInWords } from '../database/lock-waits.js';
 import type { ExplainedRow, RowHolder } from '../store/sql/explain.sql.js';
 
 export type CauseOf<Reason extends DelayExplanationCause['reason']> = Extract<

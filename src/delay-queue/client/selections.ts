@@ -19,7 +19,7 @@ import type {
 } from '../api/selection.js';
 import type { MoveTo } from '../config/durations.js';
 import type { Payloads } from '../config/payloads.js';
-import { lockWaits } from '../database/lock-waits.sql.js';
+import { lockWaits } from '../database/lock-waits.js';
 import type { Runner } from '../database/runner.js';
 import type { Installation } from '../database/tables.js';
 import type { Changed, ManyVerb, TargetList } from '../store/many.store.js';

@@ -1,4 +1,4 @@
-import { lockWaits, sessionInWords } from '../database/lock-waits.sql.js';
+import { lockWaits, sessionInWords } from '../database/lock-waits.js';
 import type { Runner } from '../database/runner.js';
 import { LATE, within } from '../tasks/signal.js';
 

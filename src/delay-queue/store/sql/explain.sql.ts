@@ -1,4 +1,5 @@
-import { type LockSession, lockSession } from '../../database/lock-waits.sql.js';
+import type { LockSession } from '../../database/lock-waits.js';
+import { lockSession } from '../../database/lock-waits.sql.js';
 import { dateMs, epochMs, type Tables, wakeOf } from '../../database/tables.js';
 import {
   asFlag,
