@@ -173,6 +173,11 @@ export class DelayLog {
         of.cause,
       ),
     );
+    events.on('skipped', ({ count, from, to, ...of }) =>
+      this.#logger.warn(
+        `${delayText(of)} left out ${count} ${count === 1 ? 'instant' : 'instants'}, from ${from.toISOString()} to ${to.toISOString()}: see catchUp`,
+      ),
+    );
     events.on('lost', (of) =>
       this.#logger.warn(`${delayText(of)} lost its lease; the result of its attempt was ignored`),
     );

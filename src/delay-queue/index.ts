@@ -98,6 +98,7 @@ export { DelayWorker } from './delay.worker.js';
 export {
   DelayEvents,
   type AttemptEndEvent,
+  type SkippedEvent,
   type AttemptEvent,
   type AttemptFailedEvent,
   type DeadEvent,
@@ -117,6 +118,7 @@ export {
   type DelayChannelName,
   type DelayClaimMessage,
   type DelayCompleteMessage,
+  type DelaySkippedMessage,
   type DelayFetchMessage,
   type DelayMessage,
   type DelayScheduleMessage,

@@ -100,7 +100,10 @@ export function statementsOfExhausted(count: number): Statements {
       [ids, epochs, same(count, 30_000), none, ...by(count), false],
     ],
     buried: [exhaustedSql(tables), [ids, epochs, none, 'no']],
-    recur: [recurSql(tables, 'ends'), [ids, epochs, due, next, ...ends, NODE]],
+    recur: [
+      recurSql(tables, 'ends'),
+      [ids, epochs, due, next, ...ends, NODE, ids.map((n) => Number(n) % 2), due],
+    ],
   };
 }
 

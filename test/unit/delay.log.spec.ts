@@ -102,6 +102,11 @@ it.each<[keyof DelayEventMap, of: object, line: string]>([
     'order.close #7 (42) is over but its handler still runs (2 of this name)',
   ],
   [
+    'skipped',
+    { ...OF, count: 2, from: new Date(0), to: new Date(1) },
+    'order.close #7 (42) left out 2 instants, from 1970-01-01T00:00:00.000Z to 1970-01-01T00:00:00.001Z: see catchUp',
+  ],
+  [
     'withdrawn',
     { ...OF, repeat: { every: '1h' } },
     expect.stringContaining('order.close (42) recurred by {"every":"1h"}') as never,

@@ -133,6 +133,15 @@ export interface DelayCompleteMessage extends DelayMessage {
   written?: number;
 }
 
+/** A recurring delay has left out instants: see `DelayEventMap.skipped`. */
+export interface DelaySkippedMessage extends DelayMessage, Omit<OfDelay, 'headers'> {
+  id: string;
+  count: number;
+  /** The first and the last of them. */
+  from: Date;
+  to: Date;
+}
+
 /** What happens on this process's nodes, by channel. */
 export interface DelayChannelMap {
   schedule: DelayScheduleMessage;
@@ -144,6 +153,7 @@ export interface DelayChannelMap {
   load: DelayFetchMessage;
   scan: DelayFetchMessage;
   complete: DelayCompleteMessage;
+  skipped: DelaySkippedMessage;
 }
 
 export type DelayChannelName = keyof DelayChannelMap;
@@ -276,6 +286,7 @@ export const delayChannels: {
   load: channelOf('load'),
   scan: channelOf('scan'),
   complete: channelOf('complete'),
+  skipped: channelOf('skipped'),
 };
 
 /**

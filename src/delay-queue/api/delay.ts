@@ -45,7 +45,13 @@ export type HistoryKept = 'nothing' | 'ends' | 'attempts';
  * - `runNow`, `retryDead`: the calls of that name.
  * - `declaration`: a `@RepeatDelay` with a changed schedule.
  */
-export type MoveCall = 'reschedule' | 'postpone' | 'runNow' | 'retryDead' | 'declaration';
+export type MoveCall =
+  | 'reschedule'
+  | 'postpone'
+  | 'runNow'
+  | 'retryDead'
+  | 'declaration'
+  | 'catchUp';
 
 /** One move of a delay's due time. Instants are on the database's clock. */
 export interface DelayMove {
@@ -56,6 +62,8 @@ export interface DelayMove {
   to: Date;
   /** Who asked for it, as the call said in `by`. */
   by: string | null;
+  /** Of `catchUp`: how many instants a recurring delay left out, from `from` on; up to 1,000. */
+  skipped?: number;
 }
 
 /**

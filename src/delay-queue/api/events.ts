@@ -43,6 +43,10 @@ export interface DeadEvent
   cause: unknown;
 }
 
+/** Instants for which a recurring delay did not run, and will not: `count`, first and last. */
+export type SkippedEvent = Pick<AttemptEvent, 'id' | 'name' | 'key' | 'group'> &
+  Record<'from' | 'to', Date> & { count: number };
+
 /** All events of this node, by name. Listeners receive one argument each. */
 export interface DelayEventMap {
   /** A handler was called. From now on the attempt counts. */
@@ -78,6 +82,11 @@ export interface DelayEventMap {
   lost: [AttemptEvent];
   /** The timeout has passed or the attempt is over, but its handler still runs; `overrunning` handlers of the name do so. */
   overrunning: [AttemptEvent & { overrunning: number }];
+  /**
+   * A recurring delay left out instants: no node was up, it was paused, or a run took too long, and
+   * its `catchUp` is not `each`. Counted up to 1,000.
+   */
+  skipped: [SkippedEvent];
   /**
    * At start, this node removed a recurring delay whose `@RepeatDelay` is not in its code. It
    * returns when a node starts whose code has it.

@@ -132,6 +132,7 @@ type KeptMove = Pick<DelayMove, 'call'> & {
   fromMs: number;
   toMs: number;
   by?: unknown;
+  skipped?: unknown;
 };
 
 const isMove = (entry: unknown): entry is KeptMove =>
@@ -142,12 +143,13 @@ const isMove = (entry: unknown): entry is KeptMove =>
 function movesOf(text: string | null): DelayMove[] {
   const log: unknown = text === null ? null : JSON.parse(text);
   if (!Array.isArray(log)) return [];
-  return log.filter(isMove).map(({ call, atMs, fromMs, toMs, by }) => ({
+  return log.filter(isMove).map(({ call, atMs, fromMs, toMs, by, skipped }) => ({
     call,
     at: new Date(atMs),
     from: new Date(fromMs),
     to: new Date(toMs),
     by: typeof by === 'string' ? by : null,
+    ...(typeof skipped === 'number' && { skipped }),
   }));
 }
 

@@ -262,10 +262,10 @@ interface Line {
 
 const lineText = ({ at, text }: Line): string => `  ${at.toISOString()}  ${text}`;
 
-const moveLine = ({ call, at, from, to, by }: DelayMove): Line => ({
+const moveLine = ({ call, at, from, to, by, skipped }: DelayMove): Line => ({
   at,
   text: printable(
-    `${call}${by === null ? '' : ` by ${by}`} moved it from ${from.toISOString()} to ${to.toISOString()}`,
+    `${call}${skipped === undefined ? '' : ` left out ${skipped} and`}${by === null ? '' : ` by ${by}`} moved it from ${from.toISOString()} to ${to.toISOString()}`,
   ),
 });
 

@@ -42,6 +42,7 @@ const countersOf = () => {
     sent: counter(operationName, destination, errorType),
     consumed: counter(operationName, destination),
     attempts: counter(operationName, destination, outcome),
+    skipped: counter(destination),
     statements: counter(statement, errorType),
     statementRows: counter(statement),
   };
@@ -53,6 +54,7 @@ const COUNTED: Readonly<Record<keyof Counters, { unit: string; description: stri
   sent: { unit: '{message}', description: 'Delays scheduled' },
   consumed: { unit: '{message}', description: 'Attempts started' },
   attempts: { unit: '{attempt}', description: 'Attempts ended, by outcome' },
+  skipped: { unit: '{instant}', description: 'Instants that recurring delays left out' },
   statements: { unit: '{statement}', description: 'Statements of the loop' },
   statementRows: { unit: '{row}', description: 'Rows that they claimed, read or wrote' },
 };

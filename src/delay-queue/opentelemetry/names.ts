@@ -40,6 +40,7 @@ export const METRICS = {
   consumed: 'messaging.client.consumed.messages',
   lateness: `messaging.${SYSTEM}.lateness`,
   attempts: `messaging.${SYSTEM}.attempts`,
+  skipped: `messaging.${SYSTEM}.skipped`,
   statements: `messaging.${SYSTEM}.statements`,
   statementRows: `messaging.${SYSTEM}.statement.rows`,
   running: `messaging.${SYSTEM}.running`,

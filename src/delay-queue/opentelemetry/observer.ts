@@ -78,6 +78,9 @@ export class Observer implements DelayTelemetry {
       heard('schedule', refresh),
       ...CALLS.map((call) => heard(call, (message) => this.#callEnded(call, message))),
       heard('attempt', (message) => this.#attemptEnded(message)),
+      heard('skipped', ({ node: of, name, count }) => {
+        if (of === node.name) this.#metrics.count.skipped.add(count, name);
+      }),
       ...keysOf(STATEMENTS).map((statement) =>
         heard(statement, (message) => {
           if (message.node === node.name) this.#answered(statement, message);

@@ -48,6 +48,16 @@ export type StoredRepeat = DelayRepeat & {
   deployment?: string;
 };
 
+/** Instants for which a recurring delay did not run; milliseconds since 1970. */
+export interface Skipped {
+  count: number;
+  fromMs: number;
+  toMs: number;
+}
+
+/** As many are counted: a cron expression is walked instant by instant. */
+const SKIPPED_MAX = 1_000;
+
 /** With `none`, an instant that could not start within this time is missed. */
 export const MISSED_AFTER_MS = 60_000;
 
@@ -76,6 +86,25 @@ export class Recurrence {
   standsFor(dueMs: number, nowMs: number): number {
     if (this.#catchUp !== 'latest') return dueMs;
     return Math.max(dueMs, this.#instants.by(nowMs) ?? dueMs);
+  }
+
+  /**
+   * The instants from `dueMs` on and before `nextMs`, without the one that ran.
+   * @param ranMs undefined: none did
+   */
+  skipped(dueMs: number, ranMs: number | undefined, nextMs: number): Skipped | undefined {
+    if (this.#catchUp === 'each') return undefined;
+    let skipped: Skipped | undefined;
+    let ms: number | undefined = dueMs;
+    while (ms !== undefined && ms < nextMs && (skipped?.count ?? 0) < SKIPPED_MAX) {
+      if (ms !== ranMs) {
+        skipped ??= { count: 0, fromMs: ms, toMs: ms };
+        skipped.count += 1;
+        skipped.toMs = ms;
+      }
+      ms = this.#instants.after(ms);
+    }
+    return skipped;
   }
 
   /** Whether a first attempt that could start now is too late. */
@@ -136,16 +165,16 @@ export class Occurrence {
   readonly #recurrence: Recurrence;
 
   /**
-   * @param dueMs of the row
+   * @param rowDueMs of the row
    * @throws if this node cannot read the row's recurrence
    */
   constructor(
     private readonly repeat: StoredRepeat,
-    dueMs: number,
+    private readonly rowDueMs: number,
     private readonly clock: ClaimsClock,
   ) {
     this.#recurrence = new Recurrence(repeat);
-    this.dueMs = this.#recurrence.standsFor(dueMs, clock.readMs);
+    this.dueMs = this.#recurrence.standsFor(rowDueMs, clock.readMs);
     if (!Number.isFinite(this.dueMs)) throw new Error('the recurrence has no instant');
   }
 
@@ -162,6 +191,11 @@ export class Occurrence {
   /** Whether it is too late for a first attempt. */
   get isMissed(): boolean {
     return this.#recurrence.isMissed(this.dueMs, this.clock.readMs);
+  }
+
+  /** The instants that it leaves out, if the next one is that; of a missed one, its own too. */
+  skippedUntil(nextMs: number, isMissed: boolean): Skipped | undefined {
+    return this.#recurrence.skipped(this.rowDueMs, isMissed ? undefined : this.dueMs, nextMs);
   }
 
   /** The next due time if this run ended now. */

@@ -265,6 +265,8 @@ export class AttemptStore {
       texts(items.map((item) => item.error ?? '')),
       numbers(items.map((item) => item.maxAttempts ?? NO_MAXIMUM)),
       this.nodeName,
+      numbers(items.map(({ skipped }) => skipped?.count ?? 0)),
+      texts(items.map(({ skipped, dueMs }) => new Date(skipped?.fromMs ?? dueMs).toISOString())),
     ]);
     return rows.map(recurredOf);
   }

@@ -6,6 +6,7 @@ import {
 } from '../api/channels.js';
 import { type DelayEvents, withCause } from '../api/events.js';
 import type { DelayTelemetry } from '../api/telemetry.js';
+import type { Skipped } from '../recurrence/recurrence.js';
 import { type Attempt, deadEvent, endOf } from './attempt.js';
 import type { Call } from './call.js';
 
@@ -86,6 +87,21 @@ export class AttemptEnds {
     }
     if (attempt.message !== undefined) publish(attempt.message, outcome, attempt, more);
   }
+}
+
+/** A recurring delay has moved on, and leaves out instants. */
+export function tellSkipped(
+  events: DelayEvents,
+  node: string,
+  { id, name, key, group }: { id: number; name: string; key: string | null; group: string | null },
+  skipped: Skipped | undefined,
+): void {
+  if (skipped === undefined) return;
+  const { count, fromMs, toMs } = skipped;
+  const [from, to] = [new Date(fromMs), new Date(toMs)];
+  const event = { id: String(id), name, key, group, count, from, to };
+  events.emit('skipped', event);
+  if (delayChannels.skipped.hasSubscribers) ended(delayChannels.skipped, { node, ...event });
 }
 
 function eventOf(

@@ -11,7 +11,7 @@ import {
 import { isOf } from '../config/known-options.js';
 import type { Runner } from '../database/runner.js';
 import type { Handler } from '../handlers/handler.registry.js';
-import type { Occurrence, StoredRepeat } from '../recurrence/recurrence.js';
+import type { Occurrence, Skipped, StoredRepeat } from '../recurrence/recurrence.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { Recurring } from '../store/rows/answers.js';
 import type { ClaimedRow, Retry } from '../store/rows/attempt-rows.js';
@@ -69,6 +69,8 @@ export class Attempt {
   movedOn = false;
   /** The next wake of its row, as its own transaction wrote it. */
   goesOn: Wake | undefined;
+  /** Instants that its own transaction left out. */
+  skipped: Skipped | undefined;
   /** `performance.now()` when its handler was called. */
   calledAtMs = Number.NaN;
   /** How long the handler ran, in milliseconds, once it has ended. */

@@ -21,7 +21,7 @@ import {
   postponedEnding,
   RELEASED,
 } from './attempt.js';
-import { AttemptEnds } from './attempt-reports.js';
+import { AttemptEnds, tellSkipped } from './attempt-reports.js';
 import { Batcher, type BatcherParts, type Written } from './batcher.js';
 import { InFlight, UnansweredCommits } from './claims.js';
 import { DeadLetters } from './dead-letters.js';
@@ -54,6 +54,7 @@ export function recurringOf(
     epoch,
     dueMs: occurrence.dueMs,
     nextMs,
+    skipped: occurrence.skippedUntil(nextMs, end === MISSED),
     ...end,
     latenessMs: end.state === 'completed' ? latenessMs : null,
     maxAttempts: null,
@@ -182,6 +183,8 @@ export class Completer {
   readonly #recurrences: Batcher<Recurring>;
   readonly #commits: UnansweredCommits;
   readonly #ends: AttemptEnds;
+  readonly #events: DelayEvents;
+  readonly #node: string;
   readonly #unanswered = new Outstanding();
   readonly #batchers;
 
@@ -210,7 +213,11 @@ export class Completer {
     };
     const recur = async (items: readonly Recurring[], reduced: number): Promise<number[]> => {
       const rows = await store.recur(items, undefined, reduced);
-      for (const row of rows) to.waits(wakeOfRecurred(row));
+      const skipped = new Map(items.map((item) => [item.id, item.skipped]));
+      for (const row of rows) {
+        to.waits(wakeOfRecurred(row));
+        tellSkipped(events, store.nodeName, row, skipped.get(row.id));
+      }
       return rows.map(({ id }) => id);
     };
     this.#completions = new Batcher({ ...parts(), write: complete, removes: true, reductions: 1 });
@@ -221,6 +228,8 @@ export class Completer {
     this.deadLetters = new DeadLetters(store, events, to);
     this.#commits = new UnansweredCommits(runner, events);
     this.#ends = new AttemptEnds(events);
+    this.#events = events;
+    this.#node = store.nodeName;
   }
 
   /** Attempts that ended and are not written yet. */
@@ -341,8 +350,10 @@ export class Completer {
   }
 
   #completed(attempt: Attempt): void {
-    const { onDead, goesOn, movedOn } = attempt;
+    const { onDead, goesOn, movedOn, skipped, extras } = attempt;
     this.#free(attempt);
+    if (!movedOn)
+      tellSkipped(this.#events, this.#node, { ...attempt.row, group: extras.group }, skipped);
     if (movedOn) this.#ends.end('superseded', attempt);
     else if (onDead === null) this.#ends.end('completed', attempt);
     else this.#ends.end('dead', attempt, causeOf(onDead));

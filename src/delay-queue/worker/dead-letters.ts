@@ -8,6 +8,7 @@ import type { Wake } from '../store/rows/delay-rows.js';
 import type { ExhaustedRow } from '../store/sql/attempts.sql.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { TaskHealth } from '../tasks/recurring-task.js';
+import { tellSkipped } from './attempt-reports.js';
 
 /** The error of a delay whose last attempt left none. */
 export const EXHAUSTED = 'attempts exhausted; the last worker stopped before it reported a result';
@@ -91,17 +92,19 @@ export class DeadLetters {
     const recurring: Recurring[] = [];
     for (const { row, maxAttempts } of claims) {
       const { id, epoch, due_ms: dueMs } = row;
-      const nextMs = nextOf(row);
-      if (nextMs === undefined) once.push({ id, epoch, maxAttempts });
-      else recurring.push({ id, epoch, maxAttempts, dueMs, nextMs, ...DISCARDED });
+      const next = nextOf(row);
+      if (next === undefined) once.push({ id, epoch, maxAttempts });
+      else recurring.push({ id, epoch, maxAttempts, dueMs, ...next, ...DISCARDED });
     }
     if (once.length > 0) {
       for (const row of await this.store.deadLetter(once, EXHAUSTED)) this.emit(row);
     }
     if (recurring.length === 0) return;
+    const skipped = new Map(recurring.map((item) => [item.id, item.skipped]));
     for (const row of await this.store.recur(recurring)) {
       this.emit(row);
       this.to.waits(wakeOfRecurred(row));
+      tellSkipped(this.events, this.store.nodeName, row, skipped.get(row.id));
     }
   }
 }
@@ -116,10 +119,16 @@ function readHeaders(headers: Reported['headers']): DelayHeaders {
 }
 
 /** Undefined: the delay does not recur, or this node cannot read how. */
-function nextOf({ repeat, due_ms: dueMs, now_ms: nowMs }: LookedRow): number | undefined {
+function nextOf({
+  repeat,
+  due_ms: dueMs,
+  now_ms: nowMs,
+}: LookedRow): Pick<Recurring, 'nextMs' | 'skipped'> | undefined {
   if (repeat === null) return undefined;
   try {
-    return new Recurrence(JSON.parse(repeat) as StoredRepeat).nextMs(dueMs, nowMs);
+    const recurrence = new Recurrence(JSON.parse(repeat) as StoredRepeat);
+    const nextMs = recurrence.nextMs(dueMs, nowMs);
+    return { nextMs, skipped: recurrence.skipped(dueMs, dueMs, nextMs) };
   } catch {
     return undefined;
   }

@@ -73,6 +73,7 @@ class Removal {
     const items = this.#recurring.map((attempt) => {
       const item = recurringOf(attempt, attempt.onDead?.ends ?? COMPLETED);
       if (item === undefined) throw new Error(UNREADABLE);
+      attempt.skipped = item.skipped;
       return item;
     });
     const rows = await this.store.recur(items, runner);

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Injectable, type Provider } from '@nestjs/common';
+import { delayChannels, DelayEvents } from 'nestjs-delay-queue';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { type Repeats, repeated } from '../../support/repeated.js';
 import { until } from '../../support/until.js';
@@ -22,9 +24,28 @@ let fromMs: number;
 /** The due times of the runs, by key. */
 const ran: Record<string, Date[]> = { each: [], latest: [], none: [], [BY_HAND]: [] };
 
-const start = (): Promise<DelayNode> => {
+/** The instants that were told as skipped, by key, by the event and by the channel. */
+const skips: Record<string, unknown[]> = {};
+
+@Injectable()
+class Watch {
+  constructor(events: DelayEvents) {
+    events.on('skipped', ({ key, count, from, to }) => {
+      (skips[key!] ??= []).push(['event', count, hours(from), hours(to)]);
+    });
+    const ignored = { start() {}, end() {}, asyncStart() {}, error() {} };
+    delayChannels.skipped.subscribe({
+      ...ignored,
+      asyncEnd: ({ key, count, from, to }) => {
+        (skips[key!] ??= []).push(['channel', count, hours(from), hours(to)]);
+      },
+    });
+  }
+}
+
+const start = (...providers: Provider[]): Promise<DelayNode> => {
   const handler = plainHandler(NAME, ({ key, dueAt }) => void ran[key!]!.push(dueAt));
-  return stage.start({ providers: [repeated(handler, NAME, ...REPEATS)] });
+  return stage.start({ providers: [repeated(handler, NAME, ...REPEATS), ...providers] });
 };
 
 /** Since the first instant. */
@@ -45,7 +66,7 @@ beforeAll(async () => {
   fromMs = Number(rows[0]?.from);
   const producer = await stage.start({ options: { worker: false } });
   await producer.admin.runNow([{ name: NAME, key: BY_HAND }]);
-  node = await start();
+  node = await start(Watch);
   // Without drift, however long it took.
   await until(
     () => node.admin.list({ repeating: true }),
@@ -64,6 +85,25 @@ it.each([
   const history = await node.delays.history(NAME, key);
   const told = history.map(({ state, dueAt }) => [state, hours(dueAt)]);
   expect(told.toReversed()).toEqual(runs.map((hour) => ['completed', hour]));
+});
+
+const twice = (count: number, to: number): unknown[] => [
+  ['event', count, 0, to],
+  ['channel', count, 0, to],
+];
+
+it('instants that are left out are told once, and the story of the delay has them', async () => {
+  expect(skips).toEqual({ latest: twice(3, 2), none: twice(4, 3) });
+  const { delays, history } = await node.admin.story({ name: NAME });
+  const moves = [...delays, ...history].flatMap(({ key, moveLog }) =>
+    moveLog
+      .filter(({ call }) => call === 'catchUp')
+      .map(({ from, to, skipped: count }) => [key, hours(from), hours(to), count]),
+  );
+  expect(moves.toSorted()).toEqual([
+    ['latest', 0, 4, 3],
+    ['none', 0, 4, 4],
+  ]);
 });
 
 it('none: what was made due by hand while nobody ran it is not missed', () => {

@@ -23,6 +23,26 @@ const hourly = (catchUp: CatchUp): Recurrence =>
 /** Hours are those since the first instant. */
 const at = (hour: number): number => FROM + hour * HOUR;
 
+it('what is skipped is each instant from the row on up to the next one, but those that ran', () => {
+  const rows = fc.record({ due: fc.nat(40), late: fc.nat(40), isMissed: fc.boolean() });
+  const catchUps = fc.constantFrom<CatchUp>('latest', 'none');
+  fc.assert(
+    fc.property(catchUps, rows, (catchUp, { due, late, isMissed }) => {
+      const recurrence = hourly(catchUp);
+      const nowMs = at(due + late) + 1;
+      const ranMs = recurrence.standsFor(at(due), nowMs);
+      const nextMs = recurrence.nextMs(ranMs, nowMs);
+      const all = Array.from({ length: 100 }, (_, hour) => at(hour));
+      const left = all.filter((ms) => ms >= at(due) && ms < nextMs && (isMissed || ms !== ranMs));
+      const wanted =
+        left.length === 0 ? undefined : { count: left.length, fromMs: left[0], toMs: left.at(-1) };
+      expect(recurrence.skipped(at(due), isMissed ? undefined : ranMs, nextMs)).toEqual(wanted);
+    }),
+  );
+  expect(hourly('none').skipped(at(0), at(0), at(5_000))).toMatchObject({ count: 1_000 });
+  expect(hourly('each').skipped(at(0), undefined, at(9))).toBeUndefined();
+});
+
 const isMissed = (catchUp: CatchUp, lateMs: number): boolean =>
   hourly(catchUp).isMissed(FROM, FROM + lateMs);
 

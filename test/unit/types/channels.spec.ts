@@ -11,6 +11,7 @@ import {
   delayChannels,
   type DelayClaimMessage,
   type DelayCompleteMessage,
+  type DelaySkippedMessage,
   type DelayFetchMessage,
   type DelayMessage,
   type DelayScheduleMessage,
@@ -31,7 +32,7 @@ function told(): void {
   // @ts-expect-error -- no such channel
   fits(delayChannels.sweep);
   type Names = 'schedule' | 'cancel' | 'reschedule' | 'admin' | 'attempt' | 'claim' | 'load';
-  same<DelayChannelName, Names | 'scan' | 'complete'>(true);
+  same<DelayChannelName, Names | 'scan' | 'complete' | 'skipped'>(true);
   same<DelayChannelMap['attempt'], DelayAttemptMessage>(true);
   same<DelayChannelMap['schedule'], DelayScheduleMessage>(true);
   same<DelayChannelMap['cancel'], DelayChangeMessage>(true);
@@ -42,6 +43,7 @@ function told(): void {
   same<DelayChannelMap['claim'], DelayClaimMessage>(true);
   same<DelayChannelMap['load'], DelayFetchMessage>(true);
   same<DelayChannelMap['complete'], DelayCompleteMessage>(true);
+  same<DelayChannelMap['skipped'], DelaySkippedMessage>(true);
   same<keyof DelayMessage, 'node' | 'error'>(true);
   same<DelayAttemptMessage['outcome'], AttemptEnd | undefined>(true);
   same<'payload' extends keyof DelayAttemptMessage ? true : false, false>(true);

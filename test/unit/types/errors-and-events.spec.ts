@@ -34,6 +34,7 @@ import {
   OnDelayEvent,
   type PayloadIssue,
   PostponeDelay,
+  type SkippedEvent,
   printable,
   printableError,
 } from 'nestjs-delay-queue';
@@ -107,6 +108,8 @@ function heard(events: DelayEvents, emitter: DelayEmitter, dead: DeadEvent) {
   type Of = 'id' | 'name' | 'key' | 'group' | 'headers' | 'attempt';
   same<keyof AttemptEvent, Of | 'maxAttempts' | 'latenessMs'>(true);
   same<keyof DeadEvent, Of | 'error' | 'cause' | 'durationMs'>(true);
+  same<keyof SkippedEvent, 'id' | 'name' | 'key' | 'group' | 'count' | 'from' | 'to'>(true);
+  same<SkippedEvent['from' | 'to'], Date>(true);
   type Ready = { node: string; names: string[]; worker: boolean; listens: boolean };
   same<EventMethod<'ready'>, (ready: Ready) => Promise<void> | void>(true);
 }

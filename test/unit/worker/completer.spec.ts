@@ -205,7 +205,11 @@ describe('a transactional attempt', () => {
 });
 
 describe('what recurs', () => {
-  const occurrence = { dueMs: 1, nextMs: 2 } as unknown as Occurrence;
+  const occurrence = {
+    dueMs: 1,
+    nextMs: 2,
+    skippedUntil: () => undefined,
+  } as unknown as Occurrence;
   const ends = {
     get nextMs(): number {
       throw new Error('never');
@@ -237,7 +241,11 @@ const skip = async (id: number, of: Occurrence): Promise<void> => {
 };
 
 describe('an occurrence that is skipped', () => {
-  const occurrence = { dueMs: 1, nextMs: 2 } as unknown as Occurrence;
+  const occurrence = {
+    dueMs: 1,
+    nextMs: 2,
+    skippedUntil: () => undefined,
+  } as unknown as Occurrence;
   const ends = {
     get nextMs(): number {
       throw new Error('never');

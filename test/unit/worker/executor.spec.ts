@@ -117,7 +117,9 @@ describe('a plain call', () => {
     const report = ({ id, calledAtMs }: Attempt, { kind }: Outcome): void =>
       void reported.push(`${kind} ${id} ${calledAtMs}`);
     const starts = new AttemptStarts(events, 'node-1');
-    executor = new Executor(wheel, {} as never, { report }, inFlight, limits, events, 10, starts);
+    // None of its sessions is open, so nothing waits for a lock.
+    const fenced = { engine: { applicationPids: [] } } as never;
+    executor = new Executor(wheel, fenced, { report }, inFlight, limits, events, 10, starts);
   });
 
   afterEach(() => {

@@ -191,6 +191,8 @@ export interface Recurring {
   error: string | null;
   /** Null: the node holds it. If not, it is due and has used that many attempts. */
   maxAttempts: number | null;
+  /** Instants that are left out before the next one. */
+  skipped?: Record<'count' | 'fromMs' | 'toMs', number> | undefined;
 }
 
 export interface RecurredRow {

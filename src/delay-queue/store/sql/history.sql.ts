@@ -131,6 +131,11 @@ export const movedTo = (due: string, call: MoveCall, by?: string): string =>
         || pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('call', '${call}', 'atMs', pg_catalog.floor(pg_catalog.date_part('epoch', (SELECT now FROM clock)) * 1e3::float8)::bigint,
              'fromMs', ${wholeEpochMs('d.due_at')}, 'toMs', ${wholeEpochMs(`(${due})`)}${by === undefined ? '' : `, 'by', ${by}`}))`;
 
+/** SQL for a log with that move alone: the instants that recurring `of` leaves out before `due`. */
+export const skippedTo = (due: string, of: string): string =>
+  `pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('call', '${'catchUp' satisfies MoveCall}', 'atMs', ${NOW_MS},
+             'fromMs', ${wholeEpochMs(`${of}.skipped_from`)}, 'toMs', ${wholeEpochMs(due)}, 'skipped', ${of}.skipped))`;
+
 /**
  * Deletes the oldest rows of a table, except those that another session locks. Parameters: age_ms,
  * limit. Answers how many.

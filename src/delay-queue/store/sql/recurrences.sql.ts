@@ -3,7 +3,7 @@ import { epochMs, nextEpoch, type Tables, wakeOf, wholeMs } from '../../database
 import { andLogged } from '../rows/columns.js';
 import { maximumOrNull, msOrNull } from '../rows/delay-rows.js';
 import { clock, expectFew, isRowOf, nodesNow } from './fragments/clock.js';
-import { endedAttempt, intoHistory, movedTo } from './history.sql.js';
+import { endedAttempt, intoHistory, movedTo, skippedTo } from './history.sql.js';
 import { asSaid, fencedRow, isDeclared, keyedRow, repeatFrom } from './fragments/filter.js';
 
 /** How long it waits for a key being inserted. Not long: the declaration is repeated. */
@@ -138,20 +138,20 @@ export const NO_LINE = '';
  * Ends occurrences of recurring delays: each moves on to its next instant, with its attempts reset.
  * Parameters, one array each: ids, epochs, due (of the occurrence), next, states, lateness_ms
  * (absent: no attempt ended it), errors ('': none), max_attempts (absent: the node holds it; if
- * not, it is due with no attempt left); then the node. Fenced by epoch and owner; answers the rows
+ * not, it is due with no attempt left); the node; how many instants each leaves out, and the first. Fenced by epoch and owner; answers the rows
  * that it moved.
  */
 export const recurSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
 input AS MATERIALIZED (
   SELECT i.id, i.epoch, i.due_at, i.next_at, i.state, ${msOrNull('i.lateness_ms')} AS lateness_ms,
-         NULLIF(i.error, '') AS error, ${maximumOrNull('i.max_attempts')} AS max_attempts
+         NULLIF(i.error, '') AS error, ${maximumOrNull('i.max_attempts')} AS max_attempts, i.skipped, i.skipped_from
   FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::float8[],
-              $7::text[], $8::int[])
-       AS i(id, epoch, due_at, next_at, state, lateness_ms, error, max_attempts)
+              $7::text[], $8::int[], $10::int[], $11::timestamptz[])
+       AS i(id, epoch, due_at, next_at, state, lateness_ms, error, max_attempts, skipped, skipped_from)
 ),
 ending AS MATERIALIZED (
-  SELECT d.*, i.due_at, i.next_at, i.state, i.lateness_ms, i.max_attempts IS NOT NULL AS is_lost,
+  SELECT d.*, i.due_at, i.next_at, i.state, i.lateness_ms, i.skipped, i.skipped_from, i.max_attempts IS NOT NULL AS is_lost,
          CASE WHEN i.max_attempts IS NULL THEN i.error ELSE COALESCE(d.last_error, i.error) END AS error
   FROM input i, clock, LATERAL ${fencedRow(tables, 'i', {
     columns: `d.ctid, d.id, d.epoch, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error${andLogged(kept, 'd.')}`,
@@ -163,7 +163,8 @@ ending AS MATERIALIZED (
 moved AS (
   UPDATE ${tables.delay} d
   SET due_at = e.next_at, wake_at = GREATEST(e.next_at, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
-      attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL
+      attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL,
+      move_log = CASE WHEN e.skipped > 0 THEN ${skippedTo('e.next_at', 'e')} END
   FROM ending e, clock
   WHERE d.ctid = e.ctid
   RETURNING e.*, d.epoch AS next_epoch, d.group_id AS in_group, d.headers AS with_headers, d.wake_at

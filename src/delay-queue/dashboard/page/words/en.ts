@@ -59,6 +59,7 @@ const calls: Known = {
   runNow: 'Run now',
   retryDead: 'Retried',
   declaration: 'Schedule changed',
+  catchUp: 'Instants left out',
 };
 
 const reasons: Known = {

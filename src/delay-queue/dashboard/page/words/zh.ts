@@ -89,6 +89,7 @@ export const zh: Words = {
     runNow: '立即执行',
     retryDead: '重试死信',
     declaration: '重复规则变更',
+    catchUp: '跳过的时刻',
   },
   reasons: {
     notDue: '未到时间',
