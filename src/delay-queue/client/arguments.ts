@@ -212,7 +212,7 @@ export function eraseOptionsOf(options: unknown): EraseOptions {
 }
 
 function parsed<Filter>(parsers: Parsers<Filter>, filter: unknown, mayBeEmpty: boolean): Filter {
-  const all = Object.entries(parsers);
+  const all: [string, [string, (value: unknown) => unknown]][] = Object.entries(parsers);
   const options = all.map(([, [option]]) => option);
   const given = checkKnownOptions(filter, 'filter', options);
   const entries = all

@@ -71,7 +71,7 @@ export class OperatedQueue {
         payload: at,
         key: `mail-${at}`,
         at: new Date(Date.now() + 86_400_000 + at * 1_000),
-      })) as Parameters<typeof delays.scheduleMany>[0],
+      })),
     );
     await delays.schedule(REPORT, null, {
       key: 'nightly',
@@ -112,7 +112,7 @@ export class OperatedQueue {
   }
 
   async sql(text: string, values: unknown[] = []): Promise<unknown[]> {
-    return (await this.app.dataSource.query(text, values)) as unknown[];
+    return await this.app.dataSource.query<unknown[]>(text, values);
   }
 
   async close(): Promise<void> {
