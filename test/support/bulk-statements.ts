@@ -102,7 +102,7 @@ export function statementsOfExhausted(count: number): Statements {
     buried: [exhaustedSql(tables), [ids, epochs, none, 'no']],
     recur: [
       recurSql(tables, 'ends'),
-      [ids, epochs, due, next, ...ends, NODE, ids.map((n) => Number(n) % 2), due],
+      [ids, epochs, due, next, ...ends, NODE, ids.map((n) => n % 2), due],
     ],
   };
 }
