@@ -9,6 +9,8 @@ export interface Host {
   environment?: Record<string, string>;
   /** A build step before the start, in its folder. */
   build?: string[];
+  /** Default `commonjs`, as Nest's own starter has it. */
+  module?: 'commonjs' | 'es6';
   /** What the log must say. */
   says?: RegExp;
   /** Whether a delay runs in the trace of the request that scheduled it. */
@@ -58,11 +60,11 @@ export const HOSTS: Host[] = [
   runtime('node24', 'Node 24.21', NODE, [NODE_BIN]),
   runtime('node26', 'Node 26.10', { node: '26.10.0' }, [NODE_BIN]),
   runtime('bun', 'Bun 1.4.5', { bun: '1.4.5' }, ['node_modules/.bin/bun']),
-  runtime('deno', 'Deno 2.9.6', { deno: '2.9.6' }, [
-    'node_modules/.bin/deno',
-    'run',
-    '--allow-all',
-  ]),
+  {
+    ...runtime('deno', 'Deno 2.9.6', { deno: '2.9.6' }, ['node_modules/.bin/deno', 'run', '-A']),
+    // Its first `require` of so many ES modules does not return.
+    module: 'es6',
+  },
   agent('opentelemetry', 'all of OpenTelemetry’s instrumentations', {
     '@opentelemetry/api': '1.10.0',
     '@opentelemetry/auto-instrumentations-node': '0.82.0',

@@ -69,14 +69,14 @@ async function tried(host: Host): Promise<string | undefined> {
 }
 
 /** Outside of the repository, whose packages it would find. @returns its folder */
-function make({ name, packages }: Host): string {
+function make({ name, packages, module = 'commonjs' }: Host): string {
   const folder = join(workshop, name);
   mkdirSync(join(folder, 'dist'), { recursive: true });
   cpSync(tarball, join(folder, 'nestjs-delay-queue.tgz'));
   cpSync(SOURCES, folder, { recursive: true });
   const manifest = {
     name,
-    type: 'commonjs',
+    type: module === 'es6' ? 'module' : 'commonjs',
     private: true,
     dependencies: { ...APPLICATION, ...packages },
   };
@@ -84,7 +84,7 @@ function make({ name, packages }: Host): string {
   const source = readFileSync(join(folder, 'main.ts'), 'utf8');
   const { code } = transformSync(source, {
     ...SWC_OPTIONS,
-    module: { type: 'commonjs' },
+    module: { type: module },
     swcrc: false,
   });
   writeFileSync(join(folder, 'dist/main.js'), code);
