@@ -134,8 +134,11 @@ export interface DelayCompleteMessage extends DelayMessage {
 }
 
 /** A recurring delay has left out instants: see `DelayEventMap.skipped`. */
-export interface DelaySkippedMessage extends DelayMessage, Omit<OfDelay, 'headers'> {
+export interface DelaySkippedMessage extends DelayMessage {
   id: string;
+  name: string;
+  key: string | null;
+  group: string | null;
   count: number;
   /** The first and the last of them. */
   from: Date;

@@ -287,7 +287,7 @@ export interface ParsedPayloads {}
  * From the row to the handler:
  *
  * - **timing wheel**: the in-memory timer of the read-ahead; its **slots** hold the wakes of one or
- *   more **ticks** of 1 ms. **timer queue**: the wheel and the ready queue behind one interface.
+ *   more **ticks** of a quarter of a millisecond. **timer queue**: the wheel and the ready queue behind one interface.
  * - **ready queue**: delays that are due and not yet claimed. It is a **fair queue**: round robin
  *   over names, over the groups of a name, and over two **lanes**, healthy and stalled.
  * - **stalled**: the last lease ended without a result; the process was killed or paused.

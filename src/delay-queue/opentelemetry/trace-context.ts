@@ -53,7 +53,10 @@ export function contextOf(headers: DelayHeaders): SpanContext | undefined {
     isRemote: true,
   };
   const state = headers[TRACESTATE];
-  if (state !== undefined && state !== '')
-    context.traceState = createTraceState(state).unset(CHAINED);
+  if (state !== undefined && state !== '') {
+    const given = createTraceState(state);
+    // `unset` would also write a key that stands twice anew.
+    context.traceState = given.get(CHAINED) === undefined ? given : given.unset(CHAINED);
+  }
   return isSpanContextValid(context) ? context : undefined;
 }

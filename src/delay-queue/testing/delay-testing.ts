@@ -224,7 +224,7 @@ export class DelayTesting {
   }
 
   /**
-   * Runs everything that is due now, together, as after a time without a node, and what becomes due
+   * Runs everything that is due now, at once, as after a period with no node running, and what becomes due
    * by that. Time does not pass: a retry waits for its backoff, and a delay that a rate limit or a
    * pause holds back waits for its end.
    *

@@ -8,9 +8,9 @@ interface Violation {
 
 /** @returns what axe finds: the rule, an element, and why */
 export async function violationsOn(page: Page): Promise<unknown[]> {
-  const found = (await page.evaluate(
+  const found = await page.evaluate<Violation[]>(
     `${axe.source}; axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)`,
-  )) as Violation[];
+  );
   return found.map(({ id, nodes }) => [id, nodes[0]?.html, nodes[0]?.failureSummary]);
 }
 
