@@ -298,15 +298,23 @@ class StubProducer {
     this.#answers.clear();
   }
 
-  async schedule(given: NewDelay | Promise<NewDelay>, options: InTransaction) {
+  async schedule(
+    { delays, ready }: Parameters<Producer['schedule']>[0],
+    options: InTransaction,
+  ): Promise<ScheduleResult> {
     const manager = managerOf(options);
-    const [result] = this.#scheduleAll([await given], manager);
+    await ready;
+    const [result] = this.#scheduleAll([delays], manager);
     return result as ScheduleResult;
   }
 
-  async scheduleMany(given: NewDelay[] | Promise<NewDelay[]>, options: InTransaction) {
+  async scheduleMany(
+    { delays, ready }: Parameters<Producer['scheduleMany']>[0],
+    options: InTransaction,
+  ): Promise<ScheduleResult[]> {
     const manager = managerOf(options);
-    return this.#scheduleAll(await given, manager);
+    await ready;
+    return this.#scheduleAll(delays, manager);
   }
 
   /** All or none: refusals come before the first write. */
