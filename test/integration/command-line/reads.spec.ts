@@ -269,6 +269,7 @@ describe('migrate', () => {
       expect(await document(empty.url, ['migrate'])).toEqual({
         schema: 'delay_queue',
         migrated: true,
+        problems: [],
       });
       const { rows } = await owner.query(
         `SELECT to_regclass('delay_queue.delay_group') IS NOT NULL AS mended, to_regclass('public.migrations') AS list`,

@@ -17,9 +17,10 @@ export class HastyClient extends Client {
     const query = this.query.bind(this) as (...given: unknown[]) => Promise<QueryResult>;
     this.query = ((sql: unknown, values: unknown, ...rest: unknown[]) => {
       if (sql !== SETTINGS_SQL) return query(sql, values, ...rest);
-      const [names, settings] = values as [string[], string[]];
+      const [names, settings, ...others] = values as [string[], string[], ...unknown[]];
       const limit = names.indexOf('statement_timeout');
-      return query(sql, [names, settings.with(limit, String(Number(settings[limit]) / 10))]);
+      const hasty = settings.with(limit, String(Number(settings[limit]) / 10));
+      return query(sql, [names, hasty, ...others]);
     }) as Client['query'];
   }
 }
