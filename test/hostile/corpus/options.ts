@@ -69,9 +69,9 @@ export const OPTIONS: readonly HostileOptions[] = [
   unknown('job_key', 'did you mean key?'),
   unknown('attempts', 'did you mean maxAttempts?'),
   unknown('transaction', 'did you mean manager?'),
-  unknown('backoff', '@OnDelay(name, { backoff })'),
-  unknown('priority', 'does not exist'),
-  unknown('by', 'cancel(name, key, { by })'),
+  beside('options.backoff', 'the option backoff', { backoff: 1 }, '@OnDelay(name, { backoff })'),
+  beside('options.priority', 'the option priority', { priority: 1 }, 'does not exist'),
+  beside('options.by', 'the option by', { by: 1 }, 'cancel(name, key, { by })'),
   unknown(
     'delayKey',
     'there are after, at, key, onConflict, maxWait, running, maxAttempts, group, headers, repeat, manager',
