@@ -107,7 +107,8 @@ it('a handler gets what went in', async () => {
 
 it('dueAt is the stored due time to the millisecond, whatever the duration', async () => {
   const afters = fc.oneof(
-    fc.integer({ min: 0, max: 2 ** 40 }),
+    // From 10^12 ms on, it looks like a point in time.
+    fc.integer({ min: 0, max: 1e12 - 1 }),
     fc.double({ min: 0, max: 1e9, noNaN: true }),
   );
   await fc.assert(

@@ -44,7 +44,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     name,
     key,
     by: fc.constantFrom('after', 'at', 'extendBy'),
-    ms,
+    // An extension by nothing is refused.
+    ms: ms.map((of) => of + 1),
   }),
   fc.record({ do: fc.constant('cancel' as const), name, key }),
   fc.record({
