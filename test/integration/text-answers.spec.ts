@@ -39,6 +39,11 @@ const SCOPED = [
 ];
 const ALL = { range: 'true', where: 'true' };
 
+const PLACES = ['rerun', 'pause', 'quota', 'permit', 'operationChange'].map((place) => [
+  place,
+  'true',
+]);
+
 /** Those that are built with something else. */
 const OTHERS: Record<string, unknown[][]> = {
   cancelSql: REMOVALS,
@@ -66,6 +71,12 @@ const OTHERS: Record<string, unknown[][]> = {
     ['ended', 'true'],
   ],
   endedSql: [['true']],
+  eraseSql: PLACES,
+  countErasedSql: PLACES,
+  eraseHistorySql: [
+    ['true', 'found'],
+    ['true', 'walked'],
+  ],
   countEndedSql: [['true']],
   explainSql: [['key'], ['id']],
   groupStatsSql: [
