@@ -7,4 +7,7 @@ export const NIGHTLY = [
   '/test/docs/classics',
   '/test/integration/bench(?!-)',
   '/test/integration/at-night',
+  '/test/integration/mixed-versions',
+  '/test/page/looks',
+  '/test/dashboard-page/(?:looks|acting|operations)\\.',
 ];
