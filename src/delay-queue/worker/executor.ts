@@ -4,7 +4,7 @@ import type { AroundFunction, Delay, DelayCall, DelayName } from '../api/delay.j
 import { DelayAroundError, DelayLeaseLostError } from '../api/errors.js';
 import type { DelayEvents } from '../api/events.js';
 import type { PayloadReader } from '../config/payloads.js';
-import { apart } from '../tasks/own-scope.js';
+import { apart, inOwnScope } from '../tasks/own-scope.js';
 import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/wheel.service.js';
 import { BeginCoolDown } from '../transactions/attempt-session.js';
 import { runAs } from '../transactions/handler-context.js';
@@ -274,7 +274,8 @@ export class Executor {
   /** If the handler returns no promise, the outcome is decided and the slot free on return. */
   run(call: Call): void {
     for (const attempt of call.attempts) this.inFlight.add(attempt);
-    if (call.handler.transactional) this.#inTransaction(call);
+    // A freed connection may begin the next call in the turn of a listener that entered a context.
+    if (call.handler.transactional) inOwnScope(() => this.#inTransaction(call));
     else this.#plainly(call);
   }
 
