@@ -32,7 +32,7 @@ const NEVER_LOSES_A_LEASE = patch(
 const BELIEVES_IN_THE_LEASE = [
   patch(
     EXECUTOR,
-    '    if (call.handler.transactional) this.#inTransaction(call);\n',
+    '    if (call.handler.transactional) inOwnScope(() => this.#inTransaction(call));\n',
     `    if (call.handler.transactional) {
       for (const attempt of call.attempts) attempt.leaseEndsAtMs += 600_000;
       const handler = { ...call.handler, timeoutMs: call.handler.timeoutMs * 6 };
