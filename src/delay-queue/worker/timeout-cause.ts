@@ -1,4 +1,4 @@
-import { lockWaits, sessionInWords } from '../database/lock-waits.js';
+import { lockWaits, type LockWait, sessionInWords } from '../database/lock-waits.js';
 import type { Runner } from '../database/runner.js';
 import { LATE, within } from '../tasks/signal.js';
 
@@ -12,6 +12,20 @@ interface AskedEngine extends Runner {
   readonly applicationPids: readonly number[];
 }
 
+/** Calls that time out together share one statement: each stops the server's lock manager. */
+const asking = new WeakMap<AskedEngine, Promise<LockWait[]>>();
+
+function waitsOf(engine: AskedEngine): Promise<LockWait[]> {
+  let asked = asking.get(engine);
+  if (asked === undefined) {
+    asked = lockWaits(engine, engine.applicationPids)
+      .catch(() => [])
+      .finally(() => asking.delete(engine));
+    asking.set(engine, asked);
+  }
+  return asked;
+}
+
 /**
  * Which locks a handler waits for now, in words. Of a plain handler only the process is known, not
  * which of its sessions it uses.
@@ -19,11 +33,12 @@ interface AskedEngine extends Runner {
  */
 export async function locksOf(engine: AskedEngine, pid: number | undefined): Promise<string[]> {
   const ours = engine.applicationPids;
-  const pids = pid === undefined ? ours : [pid];
-  if (pids.length === 0) return [];
-  const asked = lockWaits(engine, pids).catch(() => []);
-  const found = await within(asked, ASKED_MS_MAX);
-  if (found === LATE) return [];
+  if (ours.length === 0) return [];
+  const answer = await within(waitsOf(engine), ASKED_MS_MAX);
+  if (answer === LATE) return [];
+  const found = answer.filter(
+    ({ waits, holds }) => pid === undefined || waits.pid === pid || holds.pid === pid,
+  );
   const isOurs = (of: number | null): boolean => of !== null && ours.includes(of);
   const told = found.map(({ waits, holds }) => {
     const [who, whom] = [sessionInWords(waits), sessionInWords(holds)];
