@@ -402,7 +402,7 @@ export class CoalescedWrites {
   }
 }
 
-/** The turn of a call that nobody waits for. */
+/** A turn with no call before it and none that waits for it. */
 const FREE: Turn = { before: undefined, leave: () => {} };
 
 const tooLate = (afterMs: number): DelayUnavailableError =>

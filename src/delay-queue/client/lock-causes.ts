@@ -35,8 +35,8 @@ export class LockCauses {
   }
 
   /**
-   * That another node's attempt has called its handler is known by its transaction: whoever holds the
-   * row is taken for that, unless a session waits for the row.
+   * An attempt of another node has called its handler once its transaction holds the row. Any session
+   * that holds it is taken for that one, unless another session waits for the row.
    */
   get isBegun(): boolean {
     const { isUnbegun } = this.row;

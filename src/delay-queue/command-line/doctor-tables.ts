@@ -159,7 +159,7 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   },
 };
 
-/** Statements that nobody can leave out: a column that every INSERT has to fill, a second key. */
+/** Statements that cannot be left out: a column that every INSERT has to fill, a second key. */
 const isInTheWay = ({ kind, how, is }: Drift): boolean =>
   how === 'added' &&
   ((kind === 'column' && is.includes(' NOT NULL') && !/ GENERATED | DEFAULT /.test(is)) ||
