@@ -40,6 +40,9 @@ it('what is skipped is each instant from the row on up to the next one, but thos
     }),
   );
   expect(hourly('none').skipped(at(0), at(0), at(5_000))).toMatchObject({ count: 1_000 });
+  // Each instant of a cron expression is searched for.
+  const daily = new Recurrence({ cron: '0 9 * * *', timeZone: 'UTC', catchUp: 'none' });
+  expect(daily.skipped(at(9), undefined, at(24 * 99))).toMatchObject({ count: 25 });
   expect(hourly('each').skipped(at(0), undefined, at(9))).toBeUndefined();
 });
 
