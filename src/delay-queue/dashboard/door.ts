@@ -4,7 +4,12 @@ import type { Rights } from './rights.js';
 /** Every answer and event leaves through here. @returns it as JSON, without what is not this viewer's */
 export function textFor(rights: Rights | undefined, body: unknown): string {
   if (rights === undefined || rights.seesAll) return JSON.stringify(body);
-  return JSON.stringify(body, function (this: unknown, field: string, value: unknown): unknown {
+  const given = new WeakSet<object>();
+  return JSON.stringify(body, function (this: object, field: string, value: unknown): unknown {
+    if (GIVEN.has(field) || given.has(this)) {
+      if (typeof value === 'object' && value !== null) given.add(value);
+      return value;
+    }
     const hide = HIDDEN[field];
     return hide === undefined ? value : hide(value, this as Holder, rights);
   });
@@ -22,6 +27,9 @@ const PROBLEMS: Partial<Record<ProblemKind, string>> = {
   databaseGone: 'The database is away. Try again in a moment.',
   failed: 'The dashboard failed. The log of the application has the error.',
 };
+
+/** What applications give: there, a field called `node` is the viewer's own. */
+const GIVEN: ReadonlySet<string> = new Set(['headers', 'schema']);
 
 /** The object that a field is of. */
 type Holder = Readonly<Record<string, unknown>>;
