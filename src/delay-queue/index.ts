@@ -89,7 +89,7 @@ export {
   type DelayQueueOptionsFactory,
 } from './delay-queue.module.js';
 export type { DataSourceChoice } from './database/chosen-data-source.js';
-export type { DelayQueueOptions } from './config/options.js';
+export type { DelayHistoryOptions, DelayQueueOptions } from './config/options.js';
 export { DelayAdmin } from './delay.admin.js';
 export { DelayHealth } from './delay.health.js';
 export type * from './api/health.js';

@@ -131,14 +131,15 @@ const CALLS: Readonly<Record<string, Door>> = {
   'AbortMatchingOptions.abortWithin': (value) =>
     node.admin.cancel({ name: 'test.a' }, { running: 'abort', abortWithin: value } as never),
   ...Object.fromEntries(
-    ['DelayQueueOptions', 'DelayQueueModuleOptions'].flatMap((type) => [
-      ...['timeout', 'lease', 'horizon', 'loadEvery', 'idleFor', 'drainTimeout'].map((field) => [
+    ['DelayQueueOptions', 'DelayQueueModuleOptions'].flatMap((type) =>
+      ['timeout', 'lease', 'horizon', 'loadEvery', 'idleFor', 'drainTimeout'].map((field) => [
         `${type}.${field}`,
         resolves(field),
       ]),
-      [`${type}.history`, (value: unknown) => resolveOptions({ history: { keep: value } })],
-    ]),
+    ),
   ),
+  'DelayHistoryOptions.keep': (keep) => resolveOptions({ history: { keep } }),
+  'DelayHistoryOptions.names': (time) => resolveOptions({ history: { names: { 'a.b': time } } }),
   'BackoffOptions.base': (value) => resolves('backoff')({ base: value }),
   'BackoffOptions.max': (value) => resolves('backoff')({ max: value }),
   'OnDelayOptions.timeout': handles((timeout) => ({ timeout })),
@@ -241,9 +242,13 @@ it.each(doors)('$door', ({ door, isDuration }) =>
   }),
 );
 
-it.each(['RescheduleTo.extendBy', 'PauseOptions.for', 'DelayQueueOptions.history'])(
-  '%s of nothing',
-  (door) => changesNothing(async () => expect(await acceptedBy(CALLS[door]!, ZEROS)).toEqual([])),
+it.each([
+  'RescheduleTo.extendBy',
+  'PauseOptions.for',
+  'DelayHistoryOptions.keep',
+  'DelayHistoryOptions.names',
+])('%s of nothing', (door) =>
+  changesNothing(async () => expect(await acceptedBy(CALLS[door]!, ZEROS)).toEqual([])),
 );
 
 it('a pause until an instant that has passed', () =>

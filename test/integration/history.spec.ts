@@ -1,6 +1,9 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { DelayEvents } from 'nestjs-delay-queue';
-import { prunersOf } from '../../src/delay-queue/worker/pruner.js';
+import * as fc from 'fast-check';
+import { DelayEvents, type DelayHistoryOptions, type Duration } from 'nestjs-delay-queue';
+import { parseDurationMs } from '../../src/delay-queue/config/durations.js';
+import { resolveOptions } from '../../src/delay-queue/config/resolve-options.js';
+import { historyWalk, prunersOf } from '../../src/delay-queue/worker/pruner.js';
 import { fencedHandler, plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode } from '../support/other-node.js';
@@ -178,16 +181,48 @@ const fill = (count: number, endedBefore: string) =>
     [count, endedBefore],
   );
 
+const keepsOf = (given: DelayHistoryOptions) => resolveOptions({ history: given }).historyKeeps;
+
 describe('pruning', () => {
+  it('leaves of each name what is kept of it, whatever times names have', async () => {
+    const names = ['a', 'b.c', 'd:e', 'zz'];
+    /** In seconds: on either side of each of the times. */
+    const ages = [-3_600, 1_800, 7_200, 90_000, 400 * 86_400];
+    const time = fc.constantFrom<Duration>('1s', '1h', '1d', '365d');
+    const check = async (keep: Duration, ofNames: Record<string, Duration>, limit: number) => {
+      await node.sql(
+        `INSERT INTO delay_queue.history
+           (id, ended_at, due_at, created_at, epoch, attempts, state, name)
+         SELECT age, now() - age * interval '1 s', now(), now(), epoch, 1, 'completed', name
+         FROM unnest($1::text[]) WITH ORDINALITY AS names(name, epoch), unnest($2::int[]) age`,
+        [names, ages],
+      );
+      for (const each of keepsOf({ keep, names: ofNames })) {
+        const walk = historyWalk(other.node, each);
+        while ((await walk(limit)) === limit);
+      }
+      const left = await node.sql('DELETE FROM delay_queue.history RETURNING name, id::int AS age');
+      const isKept = (name: string, age: number): boolean =>
+        age * 1_000 < parseDurationMs(ofNames[name] ?? keep, 'keep');
+      const kept = names.flatMap((name) =>
+        ages.filter((age) => isKept(name, age)).map((age) => ({ name, age })),
+      );
+      expect(new Set(left)).toEqual(new Set(kept));
+    };
+    const ofSome = fc.dictionary(fc.constantFrom(...names), time);
+    const limits = fc.constantFrom(1, 3, 7, 100);
+    await fc.assert(fc.asyncProperty(time, ofSome, limits, check), { numRuns: 25 });
+  });
+
   it('takes what is too old, the oldest first, no more than its limit at a time', async () => {
     await fill(25, '2 h');
     await fill(5, '0 s');
-    expect(await other.node.prune(HOUR_MS, 10)).toBe(10);
+    expect(await other.prune(HOUR_MS, 10)).toBe(10);
     const oldest = await node.sql('SELECT id FROM delay_queue.history ORDER BY ended_at LIMIT 1');
     expect(oldest).toEqual([{ id: '15' }]);
-    expect(await other.node.prune(HOUR_MS, 10)).toBe(10);
-    expect(await other.node.prune(HOUR_MS, 10)).toBe(5);
-    expect(await other.node.prune(HOUR_MS, 10)).toBe(0);
+    expect(await other.prune(HOUR_MS, 10)).toBe(10);
+    expect(await other.prune(HOUR_MS, 10)).toBe(5);
+    expect(await other.prune(HOUR_MS, 10)).toBe(0);
     expect(await lines()).toBe(5);
   });
 
@@ -201,8 +236,8 @@ describe('pruning', () => {
   });
 
   it('is done by a node without history as well', () => {
-    const [without, withHistory] = [null, HOUR_MS].map((keepMs) =>
-      prunersOf(other.node, keepMs, new DelayEvents()),
+    const [without, withHistory] = [[], keepsOf({ keep: HOUR_MS })].map((keeps) =>
+      prunersOf(other.node, keeps, new DelayEvents()),
     );
     expect(without).toHaveLength(withHistory!.length);
   });
@@ -212,7 +247,7 @@ describe('pruning', () => {
     let pruned = 0;
     const prune = async (): Promise<void> => {
       for (;;) {
-        const count = await other.node.prune(HOUR_MS, 30);
+        const count = await other.prune(HOUR_MS, 30);
         pruned += count;
         if (count === 0 && (await lines()) === 0) return;
       }

@@ -65,7 +65,7 @@ const OF_ENGINE: Statements = {
   ...BY_WAKE,
   ...OF_LIMITS,
   ...FORGETTING,
-  prune: [pruneSql(tables), [0, COUNT]],
+  prune: [pruneSql(tables), [COUNT, '-infinity', 0, 0, 0, [], true]],
   backlog: [backlogSql(tables), [30_000, Array.from({ length: COUNT }, (_, n) => n + 1), 10_000]],
 };
 const OF_ONE = statementsOfOne();

@@ -128,7 +128,7 @@ it('rights to read and write the rows are all that a node needs, from start to s
   await delays.cancel('test.z', 'k');
   expect(await delays.history('test.z', 'k')).toMatchObject([{ state: 'cancelled' }]);
   expect(await delays.cancel('test.fails', 'k')).toMatchObject({ verdict: 'cancelled' });
-  expect(await new OtherNode(dataSource).node.prune(0, 100)).toBeGreaterThan(0);
+  expect(await new OtherNode(dataSource).prune(0, 100)).toBeGreaterThan(0);
   const dead = running.next('dead');
   await delays.retryDead('test.hangs', 'k');
   await dead;

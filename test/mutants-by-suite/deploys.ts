@@ -52,6 +52,13 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/history'],
   },
+  'prunes-all-names-alike': {
+    about: 'deletes lines of history that are kept longer by their name',
+    patches: [
+      patch('store/sql/history.sql.ts', '(d.name = ANY ($6::text[])) <> $7::boolean', 'true'),
+    ],
+    tests: ['integration/history'],
+  },
   'withdraws-what-is-others': {
     about: 'withdraws what another deployment declares',
     patches: [

@@ -176,7 +176,7 @@ async function lives(): Promise<void> {
   await admin.resume('test.z', { group: 'g' });
   await admin.discardDead({ name: 'test.fails' });
   await admin.history({ name: 'test.fails' });
-  await new OtherNode(dataSource).node.prune(0, 100);
+  await new OtherNode(dataSource).prune(0, 100);
   await caller.stop();
   await node.stop();
 }

@@ -3,6 +3,7 @@ import type { EntityManager } from 'typeorm';
 import type { HistoryKept } from '../../src/delay-queue/api/delay.js';
 import type { ClaimedRow, ProcessLock } from '../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Runner } from '../../src/delay-queue/database/runner.js';
+import { FIRST_PAGE } from '../../src/delay-queue/store/rows/answers.js';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../src/delay-queue/store/node.store.js';
 
@@ -25,6 +26,12 @@ export class OtherNode {
     this.#runner = runnerOn(source);
     this.store = new AttemptStore(this.#runner, schema, kept, name, lock);
     this.node = new NodeStore(this.#runner, schema, name);
+  }
+
+  /** Deletes from the first page of history. @returns how many */
+  async prune(keepMs: number, limit: number): Promise<number> {
+    const keep = { keepMs, names: [], areOthers: true };
+    return (await this.node.prune(keep, FIRST_PAGE, limit)).count;
   }
 
   /** Claims a row that is due; fails when it does not get it. */

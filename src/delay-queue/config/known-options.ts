@@ -153,6 +153,15 @@ export function readOptions(
 }
 
 /**
+ * Options whose keys are names of delays.
+ * @throws DelayInvalidError
+ */
+export const optionsByName = (options: unknown, field: string): [string, unknown][] =>
+  readable(field, () =>
+    Object.entries(recordOf(options, field)).filter(([, value]) => value !== undefined),
+  );
+
+/**
  * Reads own properties only, into an object without a prototype: what a package adds to
  * `Object.prototype` is not an option. A loop, because `scheduleMany` reads ten thousand of them.
  */

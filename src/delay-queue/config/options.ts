@@ -152,15 +152,16 @@ export interface DelayQueueOptions {
    */
   connections?: number;
   /**
-   * How long ended delays are kept, or `false`; with `attempts`, also when, where and how each
-   * attempt ended.
+   * How long ended delays are kept (retention), or `false`; `names`: longer or shorter by name; with
+   * `attempts`, also when, where and how each attempt ended.
    *
-   * If all nodes have `false`, existing entries are removed once the newest of them is a day old.
-   * @default { keep: '24h', attempts: false }
+   * `{ keep: '30d', names: { 'sms.send': '1d' } }`. The shortest time of all nodes decides. If all
+   * have `false`, existing entries are removed once the newest of them is a day old.
+   * @default { keep: '24h', names: {}, attempts: false }
    * @range `false`, or 1 s to 100 years
-   * @see docs/recipes/what-happened.md
+   * @see docs/recipes/history-by-name.md
    */
-  history?: false | { keep?: Duration; attempts?: boolean };
+  history?: false | DelayHistoryOptions;
   /**
    * How long a shutdown waits for handlers in flight.
    * @default '20s'
@@ -229,6 +230,23 @@ export interface DelayQueueOptions {
   telemetry?: DelayTelemetry | undefined;
 }
 
+/** What is kept of delays that have ended. */
+export interface DelayHistoryOptions {
+  /** How long; default 24 h, from 1 s to 100 years. */
+  keep?: Duration;
+  /** How long delays of these names are kept instead: `{ 'sms.send': '1d' }`. */
+  names?: { readonly [N in DelayName]?: Duration };
+  /** Also when, where and how each attempt ended; default false. */
+  attempts?: boolean;
+}
+
+/** How long the history of these names is kept, or that of all others. */
+export interface HistoryKeep {
+  keepMs: number;
+  names: readonly string[];
+  areOthers: boolean;
+}
+
 /** {@link DelayQueueOptions}, checked and with defaults, all times in milliseconds. */
 export interface ResolvedOptions {
   schema: string;
@@ -249,8 +267,8 @@ export interface ResolvedOptions {
   idleForMs: number | null;
   claimBatch: number;
   connections: number;
-  /** `null`: no history. */
-  historyKeepMs: number | null;
+  /** The names of the last one are those of all others. Empty: no history. */
+  historyKeeps: readonly HistoryKeep[];
   historyKept: HistoryKept;
   drainTimeoutMs: number;
   payloadBytesMax: number;

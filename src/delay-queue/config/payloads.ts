@@ -2,12 +2,12 @@ import { adopted } from '../api/adopted.js';
 import { DelayCodecError, DelayInvalidError } from '../api/errors.js';
 import {
   blamedOn,
-  builtInKind,
   isOf,
   isPlainArray,
   isPlainObject,
   isRefusal,
   notPlain,
+  optionsByName,
   pathStep,
   readable,
   shown,
@@ -185,7 +185,7 @@ export class Payloads {
 
   /** @throws DelayInvalidError naming the option */
   expectAll(schemas: unknown): void {
-    for (const [name, schema] of readable('payloads', () => entriesOf(schemas))) {
+    for (const [name, schema] of optionsByName(schemas, 'payloads')) {
       blamedOn('payloads', () => this.expect(checkName(name), schema, name));
     }
   }
@@ -289,12 +289,6 @@ export class Payloads {
   #encoded(json: string, owner: PayloadOwner): string | Promise<string> {
     return this.codec === undefined ? json : encoded(this.codec, json, owner, this.bytesMax);
   }
-}
-
-function entriesOf(schemas: unknown): [name: string, schema: unknown][] {
-  const isObject = typeof schemas === 'object' && schemas !== null && !Array.isArray(schemas);
-  if (isObject && builtInKind(schemas) === undefined) return Object.entries(schemas);
-  throw new DelayInvalidError('payloads', `must be an object of schemas, not ${shown(schemas)}`);
 }
 
 /** 64 KiB: payloads identify things, tables hold the data. */

@@ -3,11 +3,20 @@ import { hostname } from 'node:os';
 import { DelayInvalidError } from '../api/errors.js';
 import type { DelayTelemetry } from '../api/telemetry.js';
 import { BACKOFF_DEFAULT, parseBackoff } from './backoff.js';
-import { atStart, checkKnownOptions, isClass, readable, shown } from './known-options.js';
+import {
+  atStart,
+  blamedOn,
+  checkKnownOptions,
+  isClass,
+  optionsByName,
+  readable,
+  shown,
+} from './known-options.js';
 import { type Bound, checkInteger, parseDurationBetween } from './durations.js';
-import { checkMaxAttempts } from './schedule-options.js';
+import { checkMaxAttempts, checkName } from './schedule-options.js';
 import {
   type DelayQueueOptions,
+  type HistoryKeep,
   MODULE_EXTRAS,
   parseAround,
   parseEnhancers,
@@ -44,7 +53,7 @@ const DEFAULTS = {
   idleFor: false,
   claimBatch: 500,
   connections: 3,
-  history: { keep: '24h', attempts: false },
+  history: { keep: '24h', names: {}, attempts: false },
   drainTimeout: '20s',
   payloadBytesMax: PAYLOAD_BYTES_MAX,
   around: [],
@@ -203,23 +212,56 @@ function defaultNodeName(): string {
   return distinct(`${host}:${process.pid}`);
 }
 
-function parseHistory(value: unknown): Pick<ResolvedOptions, 'historyKeepMs' | 'historyKept'> {
-  if (value === false) return { historyKeepMs: null, historyKept: 'nothing' };
+function parseHistory(value: unknown): Pick<ResolvedOptions, 'historyKeeps' | 'historyKept'> {
+  if (value === false) return { historyKeeps: [], historyKept: 'nothing' };
   if (typeof value !== 'object' || value === null) {
     throw new DelayInvalidError('history', `must be false or { keep: '24h' }, not ${shown(value)}`);
   }
-  const given = checkKnownOptions(value, 'history', ['keep', 'attempts']);
-  const { keep = DEFAULTS.history.keep, attempts = DEFAULTS.history.attempts } = given;
+  const given = checkKnownOptions(value, 'history', Object.keys(DEFAULTS.history));
+  const { keep, names, attempts } = { ...DEFAULTS.history, ...given };
   if (typeof attempts !== 'boolean') {
     throw new DelayInvalidError(
       'history.attempts',
       `must be true or false, not ${shown(attempts)}`,
     );
   }
+  const keepMs = keepMsOf(keep, 'history.keep');
   return {
-    historyKeepMs: parseDurationBetween(keep, 'history.keep', '1s', '36525d'),
+    historyKeeps: historyKeepsOf(keepMs, names),
     historyKept: attempts ? 'attempts' : 'ends',
   };
+}
+
+const keepMsOf = (value: unknown, field: string): number =>
+  parseDurationBetween(value, field, '1s', '36525d');
+
+const KEPT_NAMES_MAX = 1_000;
+/** Each is a walk through history. */
+const KEPT_TIMES_MAX = 20;
+
+function historyKeepsOf(keepMs: number, names: unknown): HistoryKeep[] {
+  const entries = optionsByName(names, 'history.names');
+  if (entries.length > KEPT_NAMES_MAX) {
+    throw new DelayInvalidError(
+      'history.names',
+      `must be at most ${KEPT_NAMES_MAX} names, not ${entries.length}`,
+    );
+  }
+  const byTime = new Map<number, string[]>();
+  for (const [name, time] of entries) {
+    blamedOn('history.names', () => checkName(name));
+    const itsMs = keepMsOf(time, `history.names.${name}`);
+    byTime.set(itsMs, [...(byTime.get(itsMs) ?? []), name]);
+  }
+  byTime.delete(keepMs);
+  if (byTime.size > KEPT_TIMES_MAX) {
+    throw new DelayInvalidError(
+      'history.names',
+      `must have at most ${KEPT_TIMES_MAX} different times, not ${byTime.size}`,
+    );
+  }
+  const keeps = [...byTime].map(([ms, its]) => ({ keepMs: ms, names: its, areOthers: false }));
+  return [...keeps, { keepMs, names: [...byTime.values()].flat(), areOthers: true }];
 }
 
 const SCHEMA_PATTERN = /^[a-z_][a-z0-9_]{0,47}$/;

@@ -1,6 +1,13 @@
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, type Tables, tablesOf } from '../database/tables.js';
-import type { AsText, CountAnswer } from './rows/answers.js';
+import {
+  type AsText,
+  type CountAnswer,
+  endOf,
+  FIRST_PAGE,
+  type DeletedAnswer,
+  type PagePosition,
+} from './rows/answers.js';
 import { numberOf } from './rows/columns.js';
 import { texts } from './rows/delay-rows.js';
 import {
@@ -48,16 +55,15 @@ export class EraseStore {
     const most = way === 'found' ? PAGE : WALKED_MAX;
     const { sql, parameters } = this.#where('history', filter, 5);
     const text = eraseHistorySql(this.#tables, sql, way);
-    let behind: unknown[] = ['-infinity', 0, 0];
-    for (;;) {
-      const [row] = await runner.query<
-        CountAnswer & AsText<'read'> & AsText<never, 'ended_at' | 'id' | 'epoch'>
-      >(text, [most, ...behind, ...parameters]);
-      const { count, read, ended_at: endedAt, id, epoch } = given(row);
-      yield numberOf(count);
+    let behind: PagePosition | undefined = FIRST_PAGE;
+    while (behind !== undefined) {
+      const [row]: DeletedAnswer[] = await runner.query(text, [most, ...behind, ...parameters]);
+      const page = given(row);
+      const count = numberOf(page.count);
+      yield count;
       // Where an index leads, what is gone is not met again; what is locked may be.
-      if (numberOf(way === 'found' ? count : read) === 0) return;
-      if (way === 'walked') behind = [endedAt, id, epoch];
+      if (way === 'walked') behind = endOf(page);
+      else if (count === 0) return;
     }
   }
 

@@ -1,10 +1,14 @@
+import type { HistoryKeep } from '../config/options.js';
 import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import {
   type CountAnswer,
+  endOf,
   type LoadAnswer,
   loadedOf,
+  type DeletedAnswer,
+  type PagePosition,
   type SweepAnswer,
   sweptOf,
 } from './rows/answers.js';
@@ -137,8 +141,15 @@ export class NodeStore {
     return rows.map(({ name }) => name);
   }
 
-  async prune(keepMs: number, limit: number): Promise<number> {
-    return Number((await this.#one<CountAnswer>(this.#sql.prune, [keepMs, limit])).count);
+  /** Deletes what is older than is kept, of a page of history; `read`: how much the page had. */
+  async prune(
+    { keepMs, names, areOthers }: HistoryKeep,
+    behind: PagePosition,
+    limit: number,
+  ): Promise<{ count: number; read: number; end: PagePosition }> {
+    const parameters = [limit, ...behind, keepMs, texts(names), areOthers];
+    const page = await this.#one<DeletedAnswer>(this.#sql.prune, parameters);
+    return { count: Number(page.count), read: Number(page.read), end: endOf(page) ?? behind };
   }
 
   /** Deletes history rows, but only if none is younger: then no node keeps history any more. */

@@ -300,6 +300,12 @@ export class Engine implements ProducersEngine {
       const nodeStore = new NodeStore(connections, options.installation, options.nodeName);
       this.built(nodeStore);
       this.#unserved = new UnservedNames(nodeStore, names, meant, options, events);
+      for (const name of options.historyKeeps.at(-1)?.names ?? []) {
+        const other = meant(name) ?? name;
+        if (other === name) continue;
+        const message = `history.names: no handler here is named ${name}. Did you mean ${other}?`;
+        events.emit('advice', { message });
+      }
     }
     if (workers.hasWork && this.#isWanted) return;
     this.#proveSessions(connections);

@@ -1,5 +1,7 @@
 import type { DelayEvents } from '../api/events.js';
+import type { HistoryKeep } from '../config/options.js';
 import type { NodeStore } from '../store/node.store.js';
+import { FIRST_PAGE } from '../store/rows/answers.js';
 import { StatementSize } from '../store/statement-size.js';
 import { type Idle, RecurringTask, TaskHealth } from '../tasks/recurring-task.js';
 
@@ -22,6 +24,9 @@ const ABORTS_AFTER_MS = 60 * 60 * 1_000;
 const ABANDONED_AFTER_MS = NODES_AFTER_MS;
 const RARELY_EVERY_MS = 60 * 60 * 1_000;
 
+/** What was locked when history was walked is met again then. */
+const WALKS_AGAIN_MS = 24 * 60 * 60 * 1_000;
+
 /** The first check comes within this time of the start, or sooner if checks are more frequent. */
 const FIRST_WITHIN_MS = 60_000;
 
@@ -31,7 +36,7 @@ export class Pruner {
   readonly #size = new StatementSize(BATCH_MAX);
 
   /**
-   * @param prune deletes up to `limit` rows, returns how many
+   * @param prune deletes up to `limit` rows, returns how many it has looked at
    * @param everyMs pause when nothing is left to delete
    */
   constructor(
@@ -60,12 +65,10 @@ export class Pruner {
   }
 }
 
-/**
- * @param historyKeepMs how long history is kept; null: this node keeps none, and removes old rows
- */
+/** @param historyKeeps how long history is kept; empty: this node keeps none, and removes old rows */
 export function prunersOf(
   store: NodeStore,
-  historyKeepMs: number | null,
+  historyKeeps: readonly HistoryKeep[],
   events: DelayEvents,
   idle?: Idle,
 ): Pruner[] {
@@ -74,12 +77,33 @@ export function prunersOf(
   const quotas = (limit: number) => store.forgetQuotas(QUOTAS_AFTER_MS, limit);
   const permits = (limit: number) => store.forgetPermits(limit);
   const aborts = (limit: number) => store.forgetAborts(ABORTS_AFTER_MS, limit);
-  const pruners = [nodes, pauses, quotas, permits, aborts].map(
-    (prune) => new Pruner(prune, RARELY_EVERY_MS, events, idle),
-  );
-  const history = (limit: number) =>
-    historyKeepMs === null
-      ? store.pruneAbandoned(ABANDONED_AFTER_MS, limit)
-      : store.prune(historyKeepMs, limit);
-  return [...pruners, new Pruner(history, HISTORY_EVERY_MS, events, idle)];
+  const abandoned = (limit: number) => store.pruneAbandoned(ABANDONED_AFTER_MS, limit);
+  const history = historyKeeps.map((keep) => historyWalk(store, keep));
+  const every = (everyMs: number, prunes: ((limit: number) => Promise<number>)[]) =>
+    prunes.map((prune) => new Pruner(prune, everyMs, events, idle));
+  return [
+    ...every(RARELY_EVERY_MS, [nodes, pauses, quotas, permits, aborts]),
+    ...every(HISTORY_EVERY_MS, history.length === 0 ? [abandoned] : history),
+  ];
+}
+
+/**
+ * Walks history once, and then only what has grown old enough since. No index leads to the names:
+ * it would cost each end of a delay, and a page that is only read costs 2 ms.
+ */
+export function historyWalk(
+  store: NodeStore,
+  keep: HistoryKeep,
+): (limit: number) => Promise<number> {
+  let behind = FIRST_PAGE;
+  let beganMs = performance.now();
+  return async (limit) => {
+    const { read, end } = await store.prune(keep, behind, limit);
+    behind = end;
+    if (read < limit && performance.now() - beganMs > WALKS_AGAIN_MS) {
+      behind = FIRST_PAGE;
+      beganMs = performance.now();
+    }
+    return read;
+  };
 }

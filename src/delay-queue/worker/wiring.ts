@@ -286,6 +286,6 @@ function backgroundOf(setup: WorkerSetup, parts: Omit<WorkerParts, keyof Backgro
       testClock &&
       new ManualRuns({ ...parts, declarations, reruns, clock: testClock }, connections),
     leaseKeeper: new LeaseKeeper(store, inFlight, completer.unwritten, leaseMs, events),
-    pruners: prunersOf(nodeStore, options.historyKeepMs, events, idle),
+    pruners: prunersOf(nodeStore, options.historyKeeps, events, idle),
   };
 }

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { DelayAdmin, type DelayName, DelayService, OnDelay } from 'nestjs-delay-queue';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from '../../../src/delay-queue/config/options.js';
 import { recipe } from '../page.js';
 
 const bank = {
@@ -91,6 +92,18 @@ it('what-happened.md: pages through all of one customer, also what is past', asy
   for await (const line of app.get(Customers).file('7')) file.push(line);
   expect(new Set(file).size).toBe(119);
   expect(file.filter((line) => line.endsWith('cancelled'))).toHaveLength(31);
+});
+
+it('history-by-name.md: keeps closed orders longer, and text messages for a shorter time', async () => {
+  const [page, { AppModule }] = await recipe('history-by-name.md');
+  const app = await page.startWith([AppModule], []);
+  const { historyKeeps } = app.get<ResolvedOptions>(RESOLVED_OPTIONS as never);
+  const dayMs = 86_400_000;
+  expect(historyKeeps.map(({ keepMs, names }) => [keepMs / dayMs, ...names])).toEqual([
+    [365, 'order.close'],
+    [1, 'sms.send'],
+    [30, 'order.close', 'sms.send'],
+  ]);
 });
 
 it('abort-what-runs.md: stops a report that is being built, and leaves none of its lines', async () => {

@@ -1,6 +1,7 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
+import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import { type Pruner, prunersOf } from '../../../src/delay-queue/worker/pruner.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
@@ -44,12 +45,12 @@ const nodes = async (): Promise<string[]> =>
   );
 
 it.each([
-  ['with history', 86_400_000],
-  ['without history', null],
-])('%s, nodes of processes that were only ever killed go away', async (_, historyKeepMs) => {
+  ['with history', resolveOptions().historyKeeps],
+  ['without history', []],
+])('%s, nodes of processes that were only ever killed go away', async (_, historyKeeps) => {
   await seen(KILLED, 'killed ', '25 hours');
   await seen(1, 'killed today ', '23 hours');
-  pruners = prunersOf(store, historyKeepMs, new DelayEvents());
+  pruners = prunersOf(store, historyKeeps, new DelayEvents());
   const forget = jest.spyOn(store, 'forgetNodes');
   const forgot = async (): Promise<unknown[]> => {
     const results = await Promise.all(forget.mock.results.map(({ value }) => value));

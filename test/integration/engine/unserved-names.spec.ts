@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
+import { RecordingLogger } from '../../support/recording-logger.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
@@ -65,6 +66,17 @@ it('tells at once of a misspelled name, and of the one that was meant', async ()
   const told = node.next('advice', ({ message }) => message.endsWith('Did you mean test.order?'));
   await node.delays.schedule('test.odrer', null, LATER);
   expect((await told).message).toMatch(/^no live node has a handler of test\.odrer, /);
+});
+
+it('tells at the start of a misspelled name whose history is kept for a time of its own', async () => {
+  const logger = new RecordingLogger();
+  const names = { 'test.odrer': '2d', 'test.order': '2d', 'test.elsewhere': '2d' } as const;
+  const providers = [plainHandler('test.order', () => {})];
+  await stage.start({ options: { history: { names } }, providers, logger });
+  const told = logger.lines('warn').filter((line) => line.includes('history.names'));
+  expect(told).toEqual([
+    expect.stringMatching(/no handler here is named test\.odrer\. Did you mean test\.order\?$/),
+  ]);
 });
 
 it('asks once for a name, not for each of its delays, and never of what the node serves, or of what a transaction took back', async () => {

@@ -12,6 +12,9 @@ const pass = (_: unknown, next: () => Promise<void>): Promise<void> => next();
 
 const sevenfold = (attempt: number): number => attempt * 7;
 
+const keptFor = (count: number, time: (n: number) => unknown): object =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`n${n}`, time(n)]));
+
 describe('the options of the module', () => {
   it('have a default each', () => {
     const { nodeName, ...rest } = resolveOptions();
@@ -31,7 +34,7 @@ describe('the options of the module', () => {
       idleForMs: null,
       claimBatch: 500,
       connections: 3,
-      historyKeepMs: 86_400_000,
+      historyKeeps: [{ keepMs: 86_400_000, names: [], areOthers: true }],
       historyKept: 'ends',
       drainTimeoutMs: 20_000,
       payloadBytesMax: 65_536,
@@ -84,7 +87,7 @@ describe('the options of the module', () => {
       horizonMs: 60_000,
       loadEveryMs: 5_000,
       idleForMs: 600_000,
-      historyKeepMs: null,
+      historyKeeps: [],
       historyKept: 'nothing',
       drainTimeoutMs: 0,
       payloadBytesMax: 1_048_576,
@@ -95,11 +98,21 @@ describe('the options of the module', () => {
     });
   });
 
+  const dayOfOthers = { keepMs: 86_400_000, names: [] as string[], areOthers: true };
+
   it.each([
-    [{ keep: '7d' }, 604_800_000, 'ends'],
-    [{ attempts: true }, 86_400_000, 'attempts'],
-  ])('of history %j keep what is not said', (history, historyKeepMs, historyKept) => {
-    expect(resolveOptions({ history })).toMatchObject({ historyKeepMs, historyKept });
+    [{ keep: '7d' }, 'ends', [{ ...dayOfOthers, keepMs: 604_800_000 }]],
+    [{ attempts: true }, 'attempts', [dayOfOthers]],
+    [
+      { names: { a: '1h', b: '24h', c: 3_600_000, d: undefined } },
+      'ends',
+      [
+        { keepMs: 3_600_000, names: ['a', 'c'], areOthers: false },
+        { ...dayOfOthers, names: ['a', 'c'] },
+      ],
+    ],
+  ])('of history %j keep what is not said', (history, historyKept, historyKeeps) => {
+    expect(resolveOptions({ history })).toMatchObject({ historyKeeps, historyKept });
   });
 
   /** Those of another type, and misspelt ones, are in `test/hostile/wrong-options.spec.ts`. */
@@ -132,6 +145,18 @@ describe('the options of the module', () => {
     [{ connections: 1 }, 'connections: must be a whole number from 2 to 20'],
     [{ connections: 21 }, 'connections: must be a whole number from 2 to 20'],
     [{ history: { keep: 0 } }, 'history.keep: must be from 1s to 36525d'],
+    [{ history: { names: { 'a.b': 0 } } }, 'history.names.a.b: must be from 1s to 36525d, not 0'],
+    [{ history: { names: { 'a.b': '999ms' } } }, 'history.names.a.b: must be from 1s'],
+    [{ history: { names: { 'a.b': -1 } } }, 'history.names.a.b: must not be negative'],
+    [{ history: { names: { 'a.b': '1M' } } }, 'history.names.a.b: is months or minutes'],
+    [{ history: { names: { 'a b': '1d' } } }, 'history.names.name: must be a text like'],
+    [{ history: { names: ['a.b'] } }, 'history.names: must be an object, not an array'],
+    [{ history: { name: {} } }, 'history.name: is not an option; did you mean names?'],
+    [
+      { history: { names: keptFor(1_001, () => '1d') } },
+      'history.names: must be at most 1000 names',
+    ],
+    [{ history: { names: keptFor(21, (n) => n + 1_000) } }, 'must have at most 20 different times'],
     [{ drainTimeout: '61m' }, 'drainTimeout: must be from 0 to 1h'],
     [{ payloadBytesMax: 1_048_577 }, 'payloadBytesMax: must be a whole number from 2 to 1048576'],
   ])('refuse %j', (options, message) => {

@@ -9,6 +9,7 @@ import {
   type DataSourceChoice,
   type DelayAround,
   type DelayEnhancers,
+  type DelayHistoryOptions,
   DelayQueueModule,
   type DelayQueueModuleAsyncOptions,
   type DelayQueueModuleExtras,
@@ -74,6 +75,8 @@ function options() {
   same<DelayQueueOptions['enhancers'], DelayEnhancers | undefined>(true);
   fits<DelayQueueOptions>({ schema: 'timers', history: { keep: '7d', attempts: true } });
   fits<DelayQueueOptions>({ history: false, resolveManager: () => undefined });
+  same<DelayHistoryOptions['keep'], Duration | undefined>(true);
+  fits<DelayQueueOptions>({ history: { names: { 'test.plain': '1d' } } });
   // @ts-expect-error -- for how long?
   fits<DelayQueueOptions>({ history: true });
   // @ts-expect-error -- a manager, or none

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { DelayEvents } from 'nestjs-delay-queue';
-import { Pruner, prunersOf } from '../../../src/delay-queue/worker/pruner.js';
+import { DelayEvents, type DelayQueueOptions } from 'nestjs-delay-queue';
+import type { HistoryKeep } from '../../../src/delay-queue/config/options.js';
+import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
+import { FIRST_PAGE, type PagePosition } from '../../../src/delay-queue/store/rows/answers.js';
+import { historyWalk, Pruner, prunersOf } from '../../../src/delay-queue/worker/pruner.js';
 import type { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 
 const EVERY_MS = 60_000;
@@ -68,15 +71,19 @@ it('each kind has its own age and pace, and leaves no timer', async () => {
       calls.push([what, ...given].join(' '));
       return 0;
     };
-  const kinds = ['prune', 'pruneAbandoned', 'forgetNodes', 'forgetPauses', 'forgetQuotas'];
+  const kinds = ['pruneAbandoned', 'forgetNodes', 'forgetPauses', 'forgetQuotas'];
   const methods = [...kinds, 'forgetPermits'].map((kind) => [kind, told(kind)]);
-  const store = Object.fromEntries(methods) as NodeStore;
-  const begins = (keepMs: number | null): void => {
-    const pruners = prunersOf(store, keepMs, new DelayEvents());
+  const prune = async ({ keepMs }: HistoryKeep, _: unknown, limit: number) => {
+    await told('prune')(keepMs, limit);
+    return { count: 0, read: 0, end: FIRST_PAGE };
+  };
+  const store = Object.fromEntries([...methods, ['prune', prune]]) as NodeStore;
+  const begins = (history: DelayQueueOptions['history']): void => {
+    const pruners = prunersOf(store, resolveOptions({ history }).historyKeeps, new DelayEvents());
     stops.push(...pruners.map((pruner) => () => pruner.stop()));
     for (const pruner of pruners) pruner.start();
   };
-  begins(7 * HOUR_MS);
+  begins({ keep: '7h', names: { 'test.a': '1h', 'test.b': '1h', 'test.c': '7h', 'test.d': '2h' } });
   await pass(30_000);
   const day = 24 * HOUR_MS;
   expect(calls.toSorted((a, b) => a.localeCompare(b))).toEqual([
@@ -85,15 +92,38 @@ it('each kind has its own age and pace, and leaves no timer', async () => {
     `forgetPermits ${BATCH}`,
     `forgetQuotas ${2 * day} ${BATCH}`,
     `prune ${7 * HOUR_MS} ${BATCH}`,
+    `prune ${HOUR_MS} ${BATCH}`,
+    `prune ${2 * HOUR_MS} ${BATCH}`,
   ]);
   calls.length = 0;
   await pass(HOUR_MS);
-  expect(calls.filter((call) => call.startsWith('prune'))).toHaveLength(60);
-  expect(calls).toHaveLength(64);
+  expect(calls.filter((call) => call.startsWith('prune'))).toHaveLength(180);
+  expect(calls).toHaveLength(184);
   await Promise.all(stops.map((stop) => stop()));
   expect(jest.getTimerCount()).toBe(0);
   calls.length = 0;
-  begins(null);
+  begins(false);
   await pass(30_000);
   expect(calls).toContain(`pruneAbandoned ${day} ${BATCH}`);
+});
+
+it('history is walked once, then goes on where it ended, and is walked again after a day', async () => {
+  const from: PagePosition[] = [];
+  const pages = [
+    ['1', '1', '0'],
+    ['2', '2', '0'],
+  ];
+  const prune: NodeStore['prune'] = async (_, behind, limit) => {
+    from.push(behind);
+    const end = pages.shift();
+    return { count: 0, read: end === undefined ? 0 : limit, end: end ?? behind };
+  };
+  const keep = { keepMs: HOUR_MS, names: ['a'], areOthers: false };
+  const walk = historyWalk({ prune } as NodeStore, keep);
+  for (let page = 0; page < 4; page += 1) await walk(BATCH);
+  expect(from).toEqual([FIRST_PAGE, ['1', '1', '0'], ['2', '2', '0'], ['2', '2', '0']]);
+  await pass(25 * HOUR_MS);
+  await walk(BATCH);
+  await walk(BATCH);
+  expect(from.slice(4)).toEqual([['2', '2', '0'], FIRST_PAGE]);
 });

@@ -35,6 +35,20 @@ export const idOf = ({ id }: IdAnswer): number => Number(id);
 
 export type CountAnswer = AsText<'count'>;
 
+/** A page of history of which some was deleted. */
+export type DeletedAnswer = CountAnswer &
+  AsText<'read'> &
+  AsText<never, 'ended_at' | 'id' | 'epoch'>;
+
+/** Instant, id and epoch of the row behind which a page begins, as parameters of its statement. */
+export type PagePosition = readonly (string | null)[];
+
+export const FIRST_PAGE: PagePosition = ['-infinity', '0', '0'];
+
+/** @returns undefined behind a page without a row */
+export const endOf = ({ ended_at: endedAt, id, epoch }: DeletedAnswer): PagePosition | undefined =>
+  endedAt === null ? undefined : [endedAt, id, epoch];
+
 export type ClaimAnswer = AsText<
   | 'id'
   | 'epoch'

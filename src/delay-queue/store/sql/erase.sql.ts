@@ -1,5 +1,6 @@
 import { ON_PRIMARY, type Tables } from '../../database/tables.js';
 import { STAYS_APART } from './fragments/clock.js';
+import { BEHIND, deletedOf, OLDEST_FIRST, PAGE_ANSWER } from './history.sql.js';
 
 /*
  * Erases what is stored about one person: rows go without a line of history. By ctid, as the pruner
@@ -54,29 +55,13 @@ export const eraseHistorySql = (
   way: 'found' | 'walked',
 ): string => {
   const { history } = tables;
-  const behind = `(d.ended_at, d.id, d.epoch) > ($2::timestamptz, $3::bigint, $4::bigint)`;
   const page =
     way === 'found'
-      ? `true AS is_meant FROM ${history} d WHERE ${filter} AND ${behind} LIMIT $1::int`
-      : `(${filter}) IS TRUE AS is_meant FROM ${history} d WHERE ${behind}
-  ORDER BY d.ended_at, d.id, d.epoch LIMIT $1::int`;
+      ? `true AS is_meant FROM ${history} d WHERE ${filter} AND ${BEHIND} LIMIT $1::int`
+      : `(${filter}) IS TRUE AS is_meant FROM ${history} d WHERE ${BEHIND} ${OLDEST_FIRST}`;
+  const keys = 'SELECT DISTINCT name, key FROM gone WHERE key IS NOT NULL';
   return `
-WITH page AS MATERIALIZED (
-  SELECT d.ctid AS at, d.ended_at, d.id, d.epoch, ${page}
-),
-gone AS (
-  DELETE FROM ${history} WHERE ctid = ANY (ARRAY(
-    SELECT h.ctid FROM ${history} h
-    WHERE h.ctid = ANY (ARRAY(SELECT p.at FROM page p WHERE p.is_meant))
-    FOR UPDATE SKIP LOCKED))
-  RETURNING name, key
-),${withoutChanges(tables, 'SELECT DISTINCT name, key FROM gone WHERE key IS NOT NULL')}
-SELECT (SELECT pg_catalog.count(*) FROM gone)::text AS count, (SELECT pg_catalog.count(*) FROM page)::text AS read,
-       l.ended_at::text AS ended_at, l.id::text AS id, l.epoch::text AS epoch
-FROM (VALUES (1)) one LEFT JOIN (
-  SELECT d.ended_at, d.id, d.epoch FROM page d
-  ORDER BY d.ended_at DESC, d.id DESC, d.epoch DESC LIMIT 1
-) l ON true`;
+WITH ${deletedOf(tables, page, 'name, key')},${withoutChanges(tables, keys)}${PAGE_ANSWER}`;
 };
 
 /** Condition on operation `o`: a text of it matches the expression, or its order does. */

@@ -176,17 +176,55 @@ SELECT pg_catalog.count(*)::text AS count FROM deleted`;
 };
 
 /**
- * Deletes the oldest history rows. Parameters: keep_ms, limit. Answers how many.
+ * CTEs `page` and `gone`: a page of history, and what is meant of it, deleted. By ctid, which is safe
+ * for rows that are locked and never updated: a join back to the table may be planned as a read of
+ * all of it. What another session locks stays.
  *
- * By ctid, which is safe for rows that are locked and never updated: a join back to the table may
- * be planned as a read of all of it.
+ * @param page SQL for `is_meant`, and which rows `d` the page has
  */
-export const pruneSql = ({ history }: Tables): string =>
-  deleteOldest(history, { by: 'ctid', since: 'ended_at', order: 'ended_at, id, epoch' });
+export const deletedOf = ({ history }: Tables, page: string, returning: string): string => `
+page AS MATERIALIZED (
+  SELECT d.ctid AS at, d.ended_at, d.id, d.epoch, ${page}
+),
+gone AS (
+  DELETE FROM ${history} WHERE ctid = ANY (ARRAY(
+    SELECT h.ctid FROM ${history} h
+    WHERE h.ctid = ANY (ARRAY(SELECT p.at FROM page p WHERE p.is_meant))
+    FOR UPDATE SKIP LOCKED))
+  RETURNING ${returning}
+)`;
+
+/** Condition: row `d` lies behind that position. Parameters: $2 to $4, instant, id and epoch. */
+export const BEHIND = '(d.ended_at, d.id, d.epoch) > ($2::timestamptz, $3::bigint, $4::bigint)';
+
+/** The oldest ones of a page. Parameter: $1, limit. */
+export const OLDEST_FIRST = 'ORDER BY d.ended_at, d.id, d.epoch LIMIT $1::int';
+
+/** How many went, how many the page had, and where it ended. */
+export const PAGE_ANSWER = `
+SELECT (SELECT pg_catalog.count(*) FROM gone)::text AS count, (SELECT pg_catalog.count(*) FROM page)::text AS read,
+       l.ended_at::text AS ended_at, l.id::text AS id, l.epoch::text AS epoch
+FROM (VALUES (1)) one LEFT JOIN (
+  SELECT d.ended_at, d.id, d.epoch FROM page d
+  ORDER BY d.ended_at DESC, d.id DESC, d.epoch DESC LIMIT 1
+) l ON true`;
 
 /**
- * The same for a node without history, while no row is younger: a younger row comes from a node
- * that keeps history, and prunes it by its own rule.
+ * Deletes, of a page of what is older than the age, the rows of these names, or of all others.
+ * Parameters: limit; instant, id and epoch of the row to start behind; keep_ms, names[], others.
+ */
+export const pruneSql = (tables: Tables): string => `
+WITH ${deletedOf(
+  tables,
+  `(d.name = ANY ($6::text[])) <> $7::boolean AS is_meant FROM ${tables.history} d
+  WHERE ${BEHIND} AND d.ended_at < (SELECT pg_catalog.clock_timestamp() - $5::float8 * interval '1 millisecond')
+  ${OLDEST_FIRST}`,
+  '1 AS one',
+)}${PAGE_ANSWER}`;
+
+/**
+ * Deletes the oldest rows for a node without history, while none is younger: a younger row comes
+ * from a node that keeps history, and prunes it by its own rule. Parameters: age_ms, limit.
  */
 export const pruneAbandonedSql = ({ history }: Tables): string =>
   deleteOldest(history, {
