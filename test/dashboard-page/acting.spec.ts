@@ -45,7 +45,7 @@ beforeAll(async () => {
     },
   });
   operator = await Operator.come(browser, app.url);
-}, 60_000);
+});
 beforeEach(async () => {
   await client.query(
     'TRUNCATE delay_queue.delay, delay_queue.history, delay_queue.operation, delay_queue.operation_change, delay_queue.pause',

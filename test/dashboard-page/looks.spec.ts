@@ -28,7 +28,7 @@ beforeAll(async () => {
   });
   await queue.plant();
   await queue.plantHostile();
-}, 60_000);
+});
 afterAll(async () => {
   await browser.close();
   await queue.close();

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await queue.plant();
   await queue.plantOverdue();
   viewer = await Viewer.come(browser, queue.url);
-}, 60_000);
+});
 afterAll(async () => {
   await viewer.leave();
   await browser.close();

@@ -22,7 +22,7 @@ const TEST_WITHIN_MS = 10 * 60_000;
 let ground: Ground;
 beforeAll(async () => {
   ground = await Ground.open();
-}, 60_000);
+});
 afterAll(() => ground.close());
 
 it(

@@ -142,5 +142,5 @@ describe('a transaction of the same process that holds the row until the call an
     // And nothing of them is there.
     const rows = await node.sql<{ key: string }>('SELECT key FROM delay_queue.delay');
     expect(rows.map(({ key }) => key).toSorted()).toEqual(['a', 'b', 'c', 'd']);
-  }, 60_000);
+  });
 });

@@ -139,7 +139,7 @@ describe('the call', () => {
     const code = await heldCode(node.dataSource);
     await expect(node.admin.resume(NAME)).rejects.toMatchObject({ code });
     await expect(node.admin.pause(NAME)).rejects.toMatchObject({ code });
-  }, 60_000);
+  });
 
   it('stands and falls with the transaction of its caller', async () => {
     for (const [end, count] of [

@@ -23,7 +23,7 @@ describe('how the page looks', () => {
     await shop.act(id, 'dispute', { reason: 'a test' });
     await shop.orderAfter('cancel');
     await shop.place(await shop.newSku());
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser.close();
     await shop.close();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
-import { type DelayNode, fencedHandler, plainHandler } from '../support/delay-node.js';
+import { type DelayNode, fencedHandler, plainHandler, startNode } from '../support/delay-node.js';
 import { PgBouncer } from './support/pgbouncer.js';
 import { PooledStage } from './support/pooled-stage.js';
 import { sayNotRun } from './support/programs.js';
@@ -175,3 +175,17 @@ function endSessions(): Promise<unknown> {
      WHERE datname = current_database() AND application_name <> 'stage'`,
   );
 }
+
+(isInstalled ? it : it.skip)('behind PgBouncer in statement mode, no node starts', async () => {
+  const { direct } = stage;
+  const bouncer = await PgBouncer.start({ serverUrl: direct.url, poolSize: 4, mode: 'statement' });
+  try {
+    const start = startNode({ url: bouncer.url, providers: [] });
+    await expect(start).rejects.toMatchObject({
+      code: 'DELAY_CONFIG',
+      message: expect.stringContaining('set pool_mode = transaction'),
+    });
+  } finally {
+    await bouncer.stop();
+  }
+});

@@ -40,6 +40,9 @@ export class HeldDelay {
   }
 }
 
+/** Thousands of rows take their time, and no fallback would make good what is waited for. */
+const OPERATION_WITHIN_MS = 90_000;
+
 /** The operation, once it is as wanted. */
 export async function operationWhen(
   app: DashboardApp,
@@ -50,6 +53,7 @@ export async function operationWhen(
   const { operation } = await until(
     async () => (await app.get<OperationView>(`api/operations/${id}`, headers)).body,
     (view) => view.operation !== undefined && accept(view.operation),
+    { withinMs: OPERATION_WITHIN_MS, tell: ({ operation }) => JSON.stringify(operation) },
   );
   return operation;
 }

@@ -8,14 +8,14 @@ const SEEN_WITHIN_MS = 20_000;
 const LOOKS_MIN = 300;
 const LOOK_EVERY_MS = 20;
 /** Only who hangs is given up then, not who is slow. */
-const SLOW_MS = 30_000;
+const SLOW_MS = 60_000;
 
 const TOLD_CHARS_MAX = 2_000;
 
 interface Until<Seen> {
   /** What is waited for, in the words of the test; default the source of `accept`. */
   what?: string;
-  /** Milliseconds; default 20,000, or on a busy machine as long as 300 looks take, up to 30,000. */
+  /** Milliseconds; default 20,000, or on a busy machine as long as 300 looks take, up to 60,000. */
   withinMs?: number;
   /** What to say of the last thing seen, when it was not accepted in time; default its JSON. */
   tell?: (seen: Seen) => string;

@@ -20,6 +20,7 @@ import {
   queryTimeoutMsOf,
 } from './connection-config.js';
 import { OwnPool } from './own-pool.js';
+import { adviceOfPgpool } from './pgpool.js';
 import { PreparedStatements } from './prepared-statements.js';
 import type { Runner, SessionRunner } from './runner.js';
 
@@ -116,13 +117,17 @@ export class EngineConnections implements Runner {
     if (this.#watched !== undefined) renewPool(this.#watched, openedBeforeMs);
   }
 
-  /** Opens the next dedicated connection beside the pool's first: password proofs take a while. */
-  openEarly(): void {
+  /**
+   * Opens the next dedicated connection beside the pool's first: password proofs take a while.
+   * @returns advice about what stands between it and its server
+   */
+  openEarly(): Promise<string | undefined> {
     const client = this.#dedicated();
     client.on('error', () => {});
     const opened = this.#open(client);
-    opened.catch(() => {});
-    this.#early = { client, opened };
+    const advice = opened.then(() => adviceOfPgpool(client)).catch(() => undefined);
+    this.#early = { client, opened: advice.then(() => opened) };
+    return advice;
   }
 
   /** A connection outside the pool, for LISTEN, not yet open; the caller ends it. */

@@ -11,8 +11,10 @@ import {
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { until } from '../../support/until.js';
 
+/** Five pages and a half. */
+const MANY = 5_500;
 /** More than the counts of a preview read, and more than an operation lists. */
-const MANY = 10_500;
+const TOO_MANY = 10_500;
 const NAME = 'test.many';
 const RETRY = { action: 'retry', which: { filter: { name: NAME } } };
 
@@ -63,12 +65,15 @@ async function heldInTheFifthPage(app: DashboardApp): Promise<{ id: string; held
 }
 
 it('retries 10,500 dead letters, counts all of them, and lists the first 10,000', async () => {
+  ids.push(
+    ...(await insertDelays(client, { name: 'test.more', many: TOO_MANY - MANY, dead: true })),
+  );
   const app = await start();
-  const { id } = await order(app, RETRY);
+  const { id } = await order(app, { action: 'retry', which: { filter: { state: ['dead'] } } });
   const line = await operationWhen(app, id, ({ endedAt }) => endedAt !== null);
   expect(line).toMatchObject({
     state: 'done',
-    counts: { retried: MANY },
+    counts: { retried: TOO_MANY },
     expected: { count: 10_000, is: 'atLeast' },
   });
   expect((await changesOf(app, id)).map((change) => change.id)).toEqual(ids.slice(0, 10_000));

@@ -233,7 +233,7 @@ it('a renewal that is refused for one row keeps the leases of all others', async
     Promise.race([release.promise, once(ended, 'abort').then(() => {})]);
   await stage.overdue('test.held', 10);
   await stage.start({
-    options: { lease: '4s', timeout: '60s', maxAttempts: 100 },
+    options: { lease: '6s', timeout: '60s', maxAttempts: 100 },
     providers: [plainHandler('test.held', untilReleased, { concurrency: 10 })],
   });
   await renewedTwice.promise;

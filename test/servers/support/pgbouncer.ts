@@ -17,15 +17,17 @@ const CONSOLE = 'pgbouncer';
 export interface PgBouncerOptions {
   /** The server behind it; its user may do everything here as well. */
   serverUrl: string;
+  /** Of all databases but those of `sessionDatabases`; default: 'transaction'. */
+  mode?: 'transaction' | 'statement';
   /** Server connections for each database and user. */
   poolSize: number;
-  /** Databases that are pooled by session; all others are by transaction. */
+  /** Databases that are pooled by session. */
   sessionDatabases?: string[];
   /** When an unused server connection is closed. Default: PgBouncer's own ten minutes. */
   serverIdleSeconds?: number;
 }
 
-/** A PgBouncer in transaction mode in front of a server. */
+/** A PgBouncer in front of a server. */
 export class PgBouncer {
   #process: Leashed | undefined;
 
@@ -131,7 +133,7 @@ function settings(options: PgBouncerOptions, port: number, folder: string): stri
     `listen_addr = ${HOST}`,
     `listen_port = ${port}`,
     'unix_socket_dir =',
-    'pool_mode = transaction',
+    `pool_mode = ${options.mode ?? 'transaction'}`,
     `default_pool_size = ${options.poolSize}`,
     'max_client_conn = 2000',
     ...(options.serverIdleSeconds === undefined

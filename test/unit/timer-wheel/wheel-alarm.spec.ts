@@ -98,8 +98,8 @@ describe('the thread', () => {
     // As when a tool has put counters of its own into the function.
     const source = '() => { counters[0]++; }';
     jest.spyOn(ringWhenDue as { toString(): string }, 'toString').mockReturnValueOnce(source);
-    await test.passed(30);
-    while (said().length === 0) await test.passed(1);
+    // Long enough to be worth an alarm, also when the machine is slow.
+    while (said().length === 0) await test.passed(30);
     expect(said()).toEqual([expect.stringContaining('counters is not defined')]);
   });
 
