@@ -26,7 +26,7 @@ import { until } from '../support/until.js';
 import { codeBlocks, readDocument } from './documents.js';
 import { unpack, type Unpacked } from './unpacked.js';
 
-const HAPPENS_WITHIN_MS = 30_000;
+const HAPPENS_WITHIN_MS = 90_000;
 
 /** What blocks export, by name; `code-blocks.spec.ts` has their types checked. */
 type Code = Record<string, any>;

@@ -6,7 +6,7 @@ const ROOT = new URL('../../', import.meta.url);
 const LOADER = new URL('tools/swc-loader.mjs', ROOT).href;
 const RUNNER = fileURLToPath(new URL('test/support/run-in-process.mjs', ROOT));
 const OUTPUT_LIMIT_CHARS = 100_000;
-const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_TIMEOUT_MS = 90_000;
 
 export interface Exit {
   code: number | null;

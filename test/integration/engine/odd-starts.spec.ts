@@ -193,4 +193,4 @@ it('a start that outlasts the end comes to nothing by itself', async () => {
   gate.resolve();
   await Promise.all([init, done.promise]);
   expect(told).toEqual(['stopped']);
-}, 30_000);
+});

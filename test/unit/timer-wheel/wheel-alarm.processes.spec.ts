@@ -28,7 +28,7 @@ it('a process that may start no threads wakes its wheel by timeouts', async () =
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [...options, relative(ROOT, outfile)],
-    { cwd: ROOT, timeout: 30_000 },
+    { cwd: ROOT, timeout: 90_000 },
   );
   expect(stdout.split('\n')).toEqual([
     expect.stringMatching(/^the wheel falls back to setTimeout: .*restricted/),
