@@ -86,7 +86,7 @@ it('connections that are nearly all taken', async () => {
   expect(await findings(pair.primary.url, 'connections')).toMatchObject([
     {
       level: 'problem',
-      found: expect.stringMatching(/^8\d of 100 connections are open$/),
+      found: expect.stringMatching(/^8\d of 97 connections are open$/),
       todo: 'Raise max_connections, make the pools smaller, or put PgBouncer in between.',
       sql: 'ALTER SYSTEM SET max_connections = 200; -- needs a restart',
     },

@@ -30,10 +30,11 @@ it('a process that may start no threads wakes its wheel by timeouts', async () =
     [...options, relative(ROOT, outfile)],
     { cwd: ROOT, timeout: 90_000 },
   );
-  expect(stdout.split('\n')).toEqual([
-    expect.stringMatching(/^the wheel falls back to setTimeout: .*restricted/),
+  // On a slow machine the first timer may be too near for an alarm, which says so at the second.
+  expect(stdout.split('\n').toSorted()).toEqual([
+    '',
     'the first timer',
     'the second timer',
-    '',
+    expect.stringMatching(/^the wheel falls back to setTimeout: .*restricted/),
   ]);
 });

@@ -19,7 +19,9 @@ SELECT pg_catalog.current_setting('server_version') AS version,
        pg_catalog.current_setting('jit') AS jit,
        pg_catalog.current_setting('autovacuum') AS autovacuum,
        pg_catalog.current_setting('track_counts') AS track_counts,
-       pg_catalog.current_setting('max_connections') AS max_connections,
+       (pg_catalog.current_setting('max_connections')::int
+        - pg_catalog.current_setting('superuser_reserved_connections')::int
+        - COALESCE(pg_catalog.current_setting('reserved_connections', true), '0')::int)::text AS max_connections,
        CURRENT_USER::text AS role,
        pg_catalog.quote_ident(CURRENT_USER::text) AS quoted_role,
        pg_catalog.current_database()::text AS database,
