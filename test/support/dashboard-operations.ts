@@ -53,7 +53,7 @@ export async function operationWhen(
   const { operation } = await until(
     async () => (await app.get<OperationView>(`api/operations/${id}`, headers)).body,
     (view) => view.operation !== undefined && accept(view.operation),
-    { withinMs: OPERATION_WITHIN_MS, tell: ({ operation }) => JSON.stringify(operation) },
+    { withinMs: OPERATION_WITHIN_MS, tell: (view) => JSON.stringify(view.operation) },
   );
   return operation;
 }

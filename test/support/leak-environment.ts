@@ -3,6 +3,7 @@ import { TestEnvironment } from 'jest-environment-node';
 import { disableStorages } from './async-storages.js';
 import './compiled-modules.js';
 import { livingProcesses } from './living-processes.js';
+import { lendConnection } from './server-connection.js';
 
 /** What Jest's runner sends; its own types name many more events. */
 type CircusEvent =
@@ -32,7 +33,10 @@ export default class LeakEnvironment extends TestEnvironment {
   private processesBefore = new Set<unknown>();
 
   async handleTestEvent(event: CircusEvent, state: { unhandledErrors: unknown[] }): Promise<void> {
-    if (event.name === 'setup') this.resourcesBefore = resources();
+    if (event.name === 'setup') {
+      lendConnection(this.global);
+      this.resourcesBefore = resources();
+    }
     if (event.name === 'test_start') this.processesBefore = new Set(livingProcesses(this.global));
     if (event.name === 'test_done') event.test.errors.push(...this.processesLeft());
     if (event.name === 'run_finish') {

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { Client } from 'pg';
+import { lentConnection } from './server-connection.js';
 
 /** One run of the suite on one server: all it makes there carries its prefix. */
 export interface TestRun {
@@ -50,6 +51,8 @@ export function urlOf(run: TestRun, database: string): string {
 }
 
 export async function onServer<T>(run: TestRun, work: (client: Client) => Promise<T>): Promise<T> {
+  const lent = lentConnection(run.serverUrl);
+  if (lent !== undefined) return await work(await lent);
   const client = new Client({ connectionString: run.serverUrl });
   await client.connect();
   try {
