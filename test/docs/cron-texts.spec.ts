@@ -1,14 +1,14 @@
 import { expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkRepeat } from '../../src/delay-queue/config/schedule-options.js';
+import { checkRule } from '../../src/delay-queue/config/schedule-options.js';
 import { cronIn } from '../../src/delay-queue/recurrence/recurrence.js';
 import { ROOT } from '../../tools/api-tables/declarations.js';
 
 /** Its first three days from 2027 on; undefined: it is refused. */
 function daysOf(cron: string): string[] | undefined {
   try {
-    checkRepeat({ cron });
+    checkRule({ cron });
   } catch {
     return undefined;
   }

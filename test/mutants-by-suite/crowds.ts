@@ -66,8 +66,8 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/sql/recurrences.sql.ts',
-        "from: 'moved e',",
-        "from: 'ending e JOIN moved m USING (id)',",
+        "from: 'written e',",
+        "from: 'ending e JOIN written m USING (id)',",
       ),
     ],
     tests: ['integration/kept-plans'],

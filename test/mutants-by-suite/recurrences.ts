@@ -144,6 +144,22 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/recurrences/downtime'],
   },
+  'runs-once-too-often': {
+    about: 'counts a limit from the run after the first one',
+    patches: [patch(RECURRENCE, 'ran >= this.#limit', 'ran > this.#limit')],
+    tests: ['unit/recurrence/recurrence'],
+  },
+  'ends-without-leave': {
+    about: 'ends a delay whose handler asked for that and failed',
+    patches: [
+      patch(
+        'worker/completer.ts',
+        'stopsRepeating === true && (end === COMPLETED || end === onDead?.ends)',
+        'stopsRepeating === true',
+      ),
+    ],
+    tests: ['integration/recurrences/ends'],
+  },
   'skips-the-missing-hour': {
     about: 'goes by the rules of no cron where clocks change',
     patches: [patch('recurrence/recurrence.ts', "    fixedTimeRule: 'no-wildcard',\n", '')],

@@ -92,7 +92,8 @@ const dueIdsOf = (count: number): number[] =>
 /** Of delays that are due, as if they had no attempt left. */
 export function statementsOfExhausted(count: number): Statements {
   const [ids, epochs, none] = [dueIdsOf(count), same(count, 0), same(count, 0)];
-  const [due, next] = [same(count, '2026-01-01'), same(count, '2086-01-01')];
+  const due = same(count, '2026-01-01');
+  const next = ids.map((n) => (n % 3 === 0 ? '-infinity' : '2086-01-01'));
   const ends = [same(count, 'failed'), same(count, 'NaN'), same(count, 'no'), same(count, -1)];
   return {
     claimExhausted: [
@@ -102,7 +103,7 @@ export function statementsOfExhausted(count: number): Statements {
     buried: [exhaustedSql(tables), [ids, epochs, none, 'no']],
     recur: [
       recurSql(tables, 'ends'),
-      [ids, epochs, due, next, ...ends, NODE, ids.map((n) => n % 2), due],
+      [ids, epochs, due, next, ...ends, NODE, ids.map((n) => n % 2), due, same(count, '{}')],
     ],
   };
 }

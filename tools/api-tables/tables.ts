@@ -18,6 +18,7 @@ export const TABLES: Record<string, (declarations: Declarations) => Table> = {
   ],
   'handler-options': (declarations) => optionTable(declarations, 'OnDelayBatchOptions'),
   'repeat-options': (declarations) => optionTable(declarations, 'RepeatDelayOptions'),
+  'repeat-end': (declarations) => optionTable(declarations, 'RepeatEnd'),
   options: (declarations) => optionTable(declarations, 'DelayQueueOptions'),
   errors: (declarations) => [['code', 'class', 'when'], ...errorRows(declarations)],
   events: (declarations) => [

@@ -152,8 +152,8 @@ export type RepeatInterval =
       every?: never;
     };
 
-/** What `schedule` takes as `repeat`. */
-export type RepeatOptions = RepeatInterval & {
+/** When it recurs, and what happens to missed instants. */
+export type RepeatRule = RepeatInterval & {
   /**
    * Runs for missed instants: `'latest'` one for all, `'each'` one each, `'none'` none.
    *
@@ -165,11 +165,29 @@ export type RepeatOptions = RepeatInterval & {
   catchUp?: CatchUp;
 };
 
+/** What `schedule` takes as `repeat`. */
+export type RepeatOptions = RepeatRule & RepeatEnd;
+
+/** When a recurrence of a call ends by itself. Without these, it goes on until it is cancelled. */
+export interface RepeatEnd {
+  /**
+   * The end of the recurrence: no run is due later. A duration counts from the call.
+   * @range not before the first run
+   */
+  until?: Date | Duration;
+  /**
+   * How many times it runs. A run counts once, however many attempts it takes; a missed instant does
+   * not count.
+   * @range 1 to 1,000,000
+   */
+  limit?: number;
+}
+
 /** What happens to missed instants: one run for all of them, one for each, or none. */
 export type CatchUp = 'latest' | 'each' | 'none';
 
 /** How a delay recurs: an interval in milliseconds, or the wall clock of a time zone. */
-export type DelayRepeat = { catchUp: CatchUp } & (
+export type DelayRepeat = { catchUp: CatchUp; until?: Date; limit?: number } & (
   | { every: number }
   | { cron: string; timeZone: string }
 );
@@ -489,6 +507,8 @@ export interface DelayInfo<N extends DelayName = DelayName> {
   createdAt: Date;
   /** How it recurs; `null`: it runs once. */
   repeat: DelayRepeat | null;
+  /** Runs that are left of its `limit`; missing without one. */
+  runsLeft?: number;
   /** The last 50, oldest first. Empty unless history keeps attempts. */
   attemptLog: DelayAttempt[];
   /** Its last 20 moves, oldest first. A `schedule` that replaces the delay clears them. */
@@ -599,6 +619,17 @@ export type RunNowResult =
 export interface DelayContext {
   /** Aborts at the timeout, on a lost lease, and at shutdown; `signal.reason` is the cause. */
   signal: AbortSignal;
+  /**
+   * Makes this run of a recurring delay its last: if it completes, the delay ends. If it fails, the
+   * delay goes on. A delay that is due once ends anyway.
+   *
+   * ```ts
+   * if (order.isShipped) ctx.stopRepeating();
+   * ```
+   * @param delay of a batch: the one that ends; without it, all do
+   * @throws DelayInvalidError if a `@RepeatDelay` declares it, or the run is over
+   */
+  readonly stopRepeating: (delay?: Delay) => void;
 }
 
 /** Second argument of a transactional handler. */

@@ -16,13 +16,8 @@ import {
 } from '../transactions/callers-transaction.js';
 import { type ActingAttempt, actingCall } from '../transactions/handler-context.js';
 import type { NameAndKey, Target } from './arguments.js';
-import {
-  type Announcements,
-  answerOf,
-  ownAttempt,
-  type SelfReschedules,
-  withFirstInstants,
-} from './writes.js';
+import { withFirstInstants } from './first-instants.js';
+import { type Announcements, answerOf, ownAttempt, type SelfReschedules } from './writes.js';
 
 /** Most targets in one statement: those of a whole call. */
 const TARGETS_MAX = 10_000;

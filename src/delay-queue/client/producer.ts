@@ -27,6 +27,7 @@ import { AllOrNone, ManyWrites } from './bulk-writes.js';
 import { type AbortsEngine, Cancels } from './cancels.js';
 import { CoalescedWrites } from './coalescer.js';
 import { Erasures } from './erasures.js';
+import { needsClock } from './first-instants.js';
 import type { Given } from './new-delays.js';
 import { Pausing } from './pauses.js';
 import { HISTORY_MAX, recordOf } from './results.js';
@@ -35,7 +36,6 @@ import {
   Announcements,
   answerOf,
   type CommittedWrites,
-  needsClock,
   ownAttempt,
   SelfReschedules,
   SingleWrites,

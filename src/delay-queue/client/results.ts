@@ -16,6 +16,7 @@ import type {
 import { DelayCodecError } from '../api/errors.js';
 import type { DelayPause, DelayStats } from '../api/selection.js';
 import type { Payloads } from '../config/payloads.js';
+import type { StoredRepeat } from '../recurrence/recurrence.js';
 import type { Extras } from '../store/rows/columns.js';
 import type { FoundRow, ListedRow } from '../store/sql/delays.sql.js';
 import type { EndedRow } from '../store/sql/history.sql.js';
@@ -48,7 +49,7 @@ export const infoOf = <N extends DelayName>(
   maxAttempts: row.max_attempts,
   lastError: row.last_error,
   createdAt: new Date(row.created_ms),
-  repeat: repeatOf(row.repeat),
+  ...repeatOf(row.repeat),
   attemptLog: attemptsOf(row.attempt_log, row.state),
   moveLog: movesOf(row.move_log),
   rerunAt: row.rerun_ms === null ? null : new Date(row.rerun_ms),
@@ -92,12 +93,19 @@ function objectOf(text: string | null): object | null {
 }
 
 /** Drops the fields that only the engine uses. */
-function repeatOf(text: string | null): DelayRepeat | null {
-  const known = objectOf(text) as DelayRepeat | null;
-  if (known === null) return null;
-  const { catchUp, ...repeat } = known;
-  if ('every' in repeat) return { every: repeat.every, catchUp };
-  return { cron: repeat.cron, timeZone: repeat.timeZone, catchUp };
+function repeatOf(text: string | null): Pick<DelayInfo, 'repeat' | 'runsLeft'> {
+  const known = objectOf(text) as StoredRepeat | null;
+  if (known === null) return { repeat: null };
+  const { catchUp, until, limit, ran = 0, ...rule } = known;
+  const end = {
+    ...(until !== undefined && { until: new Date(until) }),
+    ...(limit !== undefined && { limit }),
+  };
+  const repeat: DelayRepeat =
+    'every' in rule
+      ? { every: rule.every, catchUp, ...end }
+      : { cron: rule.cron, timeZone: rule.timeZone, catchUp, ...end };
+  return { repeat, ...(limit !== undefined && { runsLeft: Math.max(0, limit - ran) }) };
 }
 
 /** An attempt as the row stores it. It has no end if none was written. */

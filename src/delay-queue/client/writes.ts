@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { MoveTo } from '../config/durations.js';
 import type { Runner } from '../database/runner.js';
-import { firstMsOf } from '../recurrence/recurrence.js';
 import type { DelayStore, OwnChange } from '../store/delay.store.js';
 import type { Move, NewDelay, Placed, Wake } from '../store/rows/delay-rows.js';
 import type { LockWait } from '../store/sql/fragments/clock.js';
@@ -10,6 +9,7 @@ import type { CallersTransaction } from '../transactions/callers-transaction.js'
 import type { AfterCommit } from '../transactions/commit-hooks.js';
 import { type ActingAttempt, actingCall } from '../transactions/handler-context.js';
 import type { NameAndKey } from './arguments.js';
+import { withFirstInstants } from './first-instants.js';
 
 /**
  * Writes about one delay that are not coalesced: those in a caller's transaction, and those of a
@@ -170,7 +170,8 @@ function whereTo({ occurrence }: ActingAttempt, { to, repeat = null }: NewDelay)
   if (occurrence === null || repeat === null) return to;
   if (occurrence.isDeclared) throw declaredInCode();
   if (repeat.hasFirst || !occurrence.recursAs(repeat.how)) return to;
-  return { kind: 'at', iso: new Date(occurrence.nextMs).toISOString() };
+  const { nextMs } = occurrence.goesOn('ran');
+  return nextMs === undefined ? to : { kind: 'at', iso: new Date(nextMs).toISOString() };
 }
 
 /**
@@ -180,34 +181,6 @@ function whereTo({ occurrence }: ActingAttempt, { to, repeat = null }: NewDelay)
 function lockWaitOf(own: ActingAttempt, { transaction }: Runner): LockWait {
   if (own.handler.transactional || own.movedOn) return 'at once';
   return transaction === 'callers' ? 'waits' : 'a while';
-}
-
-/** Whether the delay recurs by cron and its call gives no first instant. */
-export const needsClock = ({ repeat = null }: NewDelay): boolean =>
-  repeat !== null && !repeat.hasFirst && 'cron' in repeat.how;
-
-/**
- * Sets the due time of delays that recur by cron and have no first instant. Reads the database's
- * clock, once per call: a node that only schedules keeps no estimate of it, and could miss
- * tonight's instant by its own clock.
- */
-export async function withFirstInstants(
-  store: Pick<DelayStore, 'nowMs'>,
-  runner: Runner,
-  delays: readonly NewDelay[],
-): Promise<readonly NewDelay[]> {
-  if (!delays.some(needsClock)) return delays;
-  const nowMs = await store.nowMs(runner);
-  // Many delays of one call recur alike.
-  const known = new Map<string, string>();
-  return delays.map((delay) => {
-    const { repeat = null } = delay;
-    if (repeat === null || !needsClock(delay)) return delay;
-    const text = JSON.stringify(repeat.how);
-    const iso = known.get(text) ?? new Date(firstMsOf(repeat.how, nowMs)).toISOString();
-    known.set(text, iso);
-    return { ...delay, to: { kind: 'at', iso } };
-  });
 }
 
 /** The engine, which is notified of committed writes. */

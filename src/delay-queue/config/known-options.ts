@@ -228,6 +228,9 @@ const IN_THE_CALL: Readonly<Record<string, string>> = {
   by: 'is only for calls that change a delay, as in cancel(name, key, { by })',
 };
 
+const ENDLESS =
+  'is only for `repeat` of a `schedule`: each start declares this delay again, so it cannot end';
+
 function hintFor(name: string, field: string, known: readonly string[]): string {
   if (field === 'to' && (name === 'by' || name === 'manager')) {
     return `goes in the argument behind the time: { ${name} }`;
@@ -235,6 +238,7 @@ function hintFor(name: string, field: string, known: readonly string[]): string 
   if (known.includes('maxWait') && Object.hasOwn(IN_THE_CALL, name)) {
     return IN_THE_CALL[name] as string;
   }
+  if (known.includes('catchUp') && (name === 'until' || name === 'limit')) return ENDLESS;
   const ours = CALLED_ELSEWHERE.get(name.replace(/[_-]/g, '').toLowerCase());
   const suggestion = ours !== undefined && known.includes(ours) ? ours : nearest(name, known);
   return suggestion === undefined

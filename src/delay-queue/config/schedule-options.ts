@@ -1,6 +1,7 @@
-import type { CatchUp, DelayHeaders, DelayRepeat, OnConflict } from '../api/delay.js';
+import { isDate } from 'node:util/types';
+import type { CatchUp, DelayHeaders, OnConflict } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
-import { cronIn } from '../recurrence/recurrence.js';
+import { cronIn, type Rule, type StoredRepeat } from '../recurrence/recurrence.js';
 import {
   checkInteger,
   type DueTime,
@@ -8,6 +9,7 @@ import {
   parseDurationMs,
   parseWhen,
 } from './durations.js';
+import { instantOf } from './instants.js';
 import { blamedOn, checkKnownOptions, readable, shown } from './known-options.js';
 
 const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/;
@@ -135,19 +137,37 @@ export function withHeaders(given: string | null, added: DelayHeaders): string |
   return given;
 }
 
-/** Options of a recurrence. */
-export const REPEAT_OPTIONS = ['every', 'cron', 'timeZone', 'catchUp'];
+/** Options of a recurrence that the code declares. */
+export const RULE_OPTIONS = ['every', 'cron', 'timeZone', 'catchUp'];
+const REPEAT_OPTIONS = [...RULE_OPTIONS, 'until', 'limit'];
 
 const CATCH_UPS: readonly CatchUp[] = ['latest', 'each', 'none'];
 const TEXT_LENGTH_MAX = 200;
+const RUNS_MAX = 1_000_000;
 
 /**
  * @param given without unknown options
  * @throws DelayInvalidError naming the option
  */
-export function checkRepeat(given: Record<string, unknown>): DelayRepeat {
+export function checkRule(given: Record<string, unknown>): Rule {
   const { catchUp = 'latest' } = given;
   return { ...intervalOf(given), catchUp: checkCatchUp(catchUp) };
+}
+
+/** The rule and its end. A duration as `until` counts from the call: see {@link GivenRepeat}. */
+function checkRepeat(given: Record<string, unknown>): Pick<GivenRepeat, 'how' | 'lastsMs'> {
+  const { until, limit } = given;
+  const how: StoredRepeat = checkRule(given);
+  if (limit !== undefined) how.limit = checkInteger(limit, 'limit', 1, RUNS_MAX);
+  if (until === undefined) return { how, lastsMs: null };
+  if (typeof until === 'string' || typeof until === 'number') {
+    return { how, lastsMs: parseDurationMs(until, 'until') };
+  }
+  if (!isDate(until)) {
+    throw new DelayInvalidError('until', `must be a Date or a duration, not ${shown(until)}`);
+  }
+  how.until = Date.parse(instantOf(until, 'until'));
+  return { how, lastsMs: null };
 }
 
 function intervalOf(
@@ -232,9 +252,11 @@ function checkCatchUp(value: unknown): CatchUp {
 
 /** The recurrence that a call asks for. */
 export interface GivenRepeat {
-  how: DelayRepeat;
+  how: StoredRepeat;
   /** Whether the call sets the first run. */
   hasFirst: boolean;
+  /** When it ends, in milliseconds from the call; null: `how.until`, or never. */
+  lastsMs: number | null;
 }
 
 /** Options of one `schedule`, checked and with defaults. */
@@ -294,7 +316,7 @@ function parsed(given: Given): ParsedSchedule {
 
 function repeatOf({ repeat, key, onConflict, maxWait, running, after, at }: Given): GivenRepeat {
   const given = checkKnownOptions(repeat, 'repeat', REPEAT_OPTIONS);
-  const how = blamedOn('repeat', () => checkRepeat(given));
+  const read = blamedOn('repeat', () => checkRepeat(given));
   if (key === undefined) {
     throw new DelayInvalidError(
       'key',
@@ -319,7 +341,7 @@ function repeatOf({ repeat, key, onConflict, maxWait, running, after, at }: Give
       'is only for a delay that is due once, not beside `repeat`',
     );
   }
-  return { how, hasFirst: after !== undefined || at !== undefined };
+  return { ...read, hasFirst: after !== undefined || at !== undefined };
 }
 
 const firstOf = ({ how }: GivenRepeat): DueTime => ({

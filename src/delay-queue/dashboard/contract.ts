@@ -294,6 +294,9 @@ export interface DelayView {
     every: number | null;
     cron: string | null;
     timeZone: string | null;
+    /** When it ends; null: it does not, or by its limit. */
+    until: Instant | null;
+    runsLeft: number | null;
     next: Instant[];
   } | null;
   rerunAt: Instant | null;

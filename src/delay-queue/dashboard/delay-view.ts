@@ -78,7 +78,9 @@ export class DelayReader {
         every: 'every' in delay.repeat ? delay.repeat.every : null,
         cron: 'cron' in delay.repeat ? delay.repeat.cron : null,
         timeZone: 'cron' in delay.repeat ? delay.repeat.timeZone : null,
-        next: nextInstants(row.repeat, row.due_ms, nowMs),
+        until: instantOrNull(delay.repeat.until ?? null),
+        runsLeft: delay.runsLeft ?? null,
+        next: nextInstants(row.repeat, row.due_ms, nowMs).slice(0, afterNext(delay)),
       },
       rerunAt: instantOrNull(delay.rerunAt),
       by: null,
@@ -150,13 +152,17 @@ export class DelayReader {
 
 const causeOf = ({ reason, text }: CauseLine): CauseLine => ({ reason, text });
 
+/** How many runs follow the next one. */
+const afterNext = ({ runsLeft = Infinity }: ListedDelay): number => Math.max(0, runsLeft - 1);
+
 /** A recurrence that another program wrote may have none. */
 function nextInstants(repeat: string | null, dueMs: number, nowMs: number): Instant[] {
   const next: Instant[] = [];
   try {
     const recurrence = new Recurrence(JSON.parse(repeat ?? 'null') as StoredRepeat);
-    for (let atMs = dueMs; next.length < NEXT_MAX;) {
+    for (let atMs: number | undefined = dueMs; next.length < NEXT_MAX;) {
       atMs = recurrence.nextMs(atMs, Math.max(atMs, nowMs));
+      if (atMs === undefined) break;
       next.push(new Date(atMs).toISOString());
     }
   } catch {

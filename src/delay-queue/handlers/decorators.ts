@@ -10,7 +10,7 @@ import type {
   Duration,
   ParsedPayloadOf,
   PayloadOf,
-  RepeatOptions,
+  RepeatRule,
   TransactionalDelayBatchContext,
   TransactionalDelayContext,
 } from '../api/delay.js';
@@ -244,7 +244,7 @@ export function eventsOf(prototype: object, methodName: string): (keyof DelayEve
 const REPEAT_DELAY_METADATA = 'nestjs-delay-queue:repeat-delay';
 
 /** Options of `@RepeatDelay`. */
-export type RepeatDelayOptions<N extends DelayName = DelayName> = RepeatOptions & {
+export type RepeatDelayOptions<N extends DelayName = DelayName> = RepeatRule & {
   /**
    * Key of the delay. Several `@RepeatDelay` of one name need different keys.
    * @default 'repeat'

@@ -4,7 +4,6 @@ import type {
   DeadDelayContext,
   Delay,
   DelayContext,
-  DelayRepeat,
   Duration,
 } from '../api/delay.js';
 import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
@@ -12,7 +11,8 @@ import type { BackoffPolicy } from '../config/backoff.js';
 import { blamedOn, checkKnownOptions } from '../config/known-options.js';
 import { checkInteger, parseDurationBetween } from '../config/durations.js';
 import { decoded, type PayloadReader, type Payloads } from '../config/payloads.js';
-import { REPEAT_OPTIONS, checkName, checkKey, checkRepeat } from '../config/schedule-options.js';
+import { checkName, checkKey, checkRule, RULE_OPTIONS } from '../config/schedule-options.js';
+import type { Rule } from '../recurrence/recurrence.js';
 
 /** Limits over all nodes, for a name or for each of its groups. */
 export interface LimitOptions {
@@ -244,13 +244,13 @@ export interface Declaration {
   key: string;
   /** JSON text, as stored. */
   payload: string;
-  repeat: DelayRepeat;
+  repeat: Rule;
 }
 
 /** Key of a declaration without one. */
 const KEY_DEFAULT = 'repeat';
 
-const DECLARATION_OPTIONS = [...REPEAT_OPTIONS, 'key', 'payload'];
+const DECLARATION_OPTIONS = [...RULE_OPTIONS, 'key', 'payload'];
 
 /**
  * @returns a promise only if a schema or the codec returns one
@@ -266,7 +266,7 @@ export function declarationOf(
   const { key = KEY_DEFAULT, payload = null } = given;
   const owner = { name: checkName(name), key: checkKey(key) };
   const json = payloads.jsonOf(payload);
-  const repeat = checkRepeat(given);
+  const repeat = checkRule(given);
   const stored = payloads.stored(json, owner);
   if (!(stored instanceof Promise)) return { ...owner, payload: stored, repeat };
   return stored.then((text) => ({ ...owner, payload: text, repeat }));

@@ -1,5 +1,5 @@
 import { Cron } from 'croner';
-import type { CatchUp, DelayRepeat } from '../api/delay.js';
+import type { CatchUp } from '../api/delay.js';
 
 /** The instants of a recurrence, in milliseconds since 1970. */
 interface Instants {
@@ -45,8 +45,27 @@ export function cronIn(expression: string, timeZone: string): Instants {
   };
 }
 
+/** Without the instants after `untilMs`. */
+const endingAt = (untilMs: number, all: Instants): Instants => ({
+  after: (ms) => {
+    const nextMs = all.after(ms);
+    return nextMs !== undefined && nextMs > untilMs ? undefined : nextMs;
+  },
+  by: (ms) => all.by(Math.min(ms, untilMs)),
+  countedMax: all.countedMax,
+});
+
+/** What a caller says of when it recurs. */
+export type Rule = { catchUp: CatchUp } & ({ every: number } | { cron: string; timeZone: string });
+
 /** The recurrence as its row stores it. */
-export type StoredRepeat = DelayRepeat & {
+export type StoredRepeat = Rule & {
+  /** No run is due later; milliseconds since 1970. */
+  until?: number;
+  /** How many times it runs. */
+  limit?: number;
+  /** Runs that are counted, while there is a limit. */
+  ran?: number;
   /** For `every`: the first instant. */
   from?: number;
   /** Declared by a `@RepeatDelay`. */
@@ -62,6 +81,19 @@ export interface Skipped {
   toMs: number;
 }
 
+/** How an occurrence ended: `missed` without a run, `stopped` by its handler, which ran. */
+export type HowEnded = 'ran' | 'stopped' | 'missed';
+
+/** How the row of a recurring delay goes on. */
+export interface GoesOn {
+  /** When it is due next; undefined: it has ended. */
+  nextMs: number | undefined;
+  /** Instants that are left out before. */
+  skipped: Skipped | undefined;
+  /** What its repeat stores from then on. */
+  more: Pick<StoredRepeat, 'ran'>;
+}
+
 /** With `none`, an instant that could not start within this time is missed. */
 export const MISSED_AFTER_MS = 60_000;
 
@@ -75,15 +107,21 @@ const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 export class Recurrence {
   readonly #catchUp: CatchUp;
   readonly #instants: Instants;
+  readonly #limit: number;
+  readonly #ran: number;
 
   /** @throws if it is unreadable: written by another version of this library, or another program */
   constructor(repeat: StoredRepeat) {
     checkKnown(repeat);
-    this.#catchUp = repeat.catchUp;
-    this.#instants =
+    const { catchUp, until, limit = Infinity, ran = 0 } = repeat;
+    this.#catchUp = catchUp;
+    this.#limit = limit;
+    this.#ran = ran;
+    const instants =
       'every' in repeat
         ? everyMs(repeat.every, repeat.from ?? 0)
         : cronIn(repeat.cron, repeat.timeZone);
+    this.#instants = until === undefined ? instants : endingAt(until, instants);
   }
 
   /** The instant that a run starting now stands for. With `latest`, the last missed one. */
@@ -122,12 +160,13 @@ export class Recurrence {
    * - `each`: the next instant after `dueMs`, even if past.
    * - `latest`: the last instant that has passed since, otherwise the next one.
    * - `none`: the next future instant.
-   * @throws if there is none
+   * Undefined: it was the last one.
+   * @throws if it cannot be stored
    */
-  nextMs(dueMs: number, nowMs: number): number {
+  nextMs(dueMs: number, nowMs: number): number | undefined {
     const fromMs = this.#catchUp === 'none' ? Math.max(dueMs, nowMs) : dueMs;
     const nextMs = this.#instants.after(fromMs);
-    if (nextMs === undefined) throw new Error('the recurrence has no further instant');
+    if (nextMs === undefined) return undefined;
     // Rows written by another program: not a number, an interval that does not advance, or an
     // instant that cannot be stored.
     if (!(nextMs >= dueMs + 1 && nextMs <= LAST_MS)) {
@@ -137,21 +176,43 @@ export class Recurrence {
       ? Math.max(nextMs, this.#instants.by(nowMs) ?? nextMs)
       : nextMs;
   }
+
+  /**
+   * How the row goes on after an occurrence.
+   * @param rowDueMs of the row, from which on instants may have been left out
+   * @param dueMs of the occurrence
+   * @throws as {@link nextMs}
+   */
+  goesOn(how: HowEnded, rowDueMs: number, dueMs: number, nowMs: number): GoesOn {
+    const ran = how === 'missed' ? this.#ran : this.#ran + 1;
+    const isEnded = how === 'stopped' || ran >= this.#limit;
+    const nextMs = isEnded ? undefined : this.nextMs(dueMs, nowMs);
+    const lastMs = isEnded ? dueMs : (nextMs ?? Infinity);
+    return {
+      nextMs,
+      skipped: this.skipped(rowDueMs, how === 'missed' ? undefined : dueMs, lastMs),
+      more: this.#limit === Infinity ? {} : { ran },
+    };
+  }
 }
 
-/** When a recurrence that starts now is due first. */
-export function firstMsOf(repeat: StoredRepeat, nowMs: number): number {
-  if ('every' in repeat) return nowMs + repeat.every;
-  return new Recurrence({ ...repeat, catchUp: 'none' }).nextMs(nowMs, nowMs);
+/** When a recurrence that starts now is due first. A rule that was checked has no end. */
+export function firstMsOf(rule: Rule, nowMs: number): number {
+  if ('every' in rule) return nowMs + rule.every;
+  return new Recurrence({ ...rule, catchUp: 'none' }).nextMs(nowMs, nowMs) as number;
 }
 
-const KNOWN = ['every', 'cron', 'timeZone', 'catchUp', 'from', 'declared', 'deployment'];
+const SAID = ['every', 'cron', 'timeZone', 'catchUp'];
+const KNOWN = [...SAID, 'until', 'limit', 'ran', 'from', 'declared', 'deployment'];
+const NUMBERS: readonly unknown[] = ['number', 'undefined'];
 const CATCH_UPS: readonly string[] = ['latest', 'each', 'none'] satisfies CatchUp[];
 
 /** A newer version may store more, and half of it must not be applied. @throws */
 function checkKnown(repeat: StoredRepeat): void {
   const isKnown = Object.keys(repeat).every((part) => KNOWN.includes(part));
-  if (!isKnown || !CATCH_UPS.includes(repeat.catchUp))
+  const { until, limit, ran } = repeat;
+  const areNumbers = [until, limit, ran].every((value) => NUMBERS.includes(typeof value));
+  if (!isKnown || !areNumbers || !CATCH_UPS.includes(repeat.catchUp))
     throw new Error('unknown options of a recurrence');
 }
 
@@ -187,9 +248,10 @@ export class Occurrence {
     return this.repeat.declared === true;
   }
 
-  recursAs(how: DelayRepeat): boolean {
+  /** Whether it has the same rule; the end may be another. */
+  recursAs(how: Readonly<Record<string, unknown>>): boolean {
     const known: Readonly<Record<string, unknown>> = this.repeat;
-    return Object.entries(how).every(([option, value]) => known[option] === value);
+    return SAID.every((option) => known[option] === how[option]);
   }
 
   /** Whether it is too late for a first attempt. */
@@ -197,14 +259,9 @@ export class Occurrence {
     return this.#recurrence.isMissed(this.dueMs, this.clock.readMs);
   }
 
-  /** The instants that it leaves out, if the next one is that; of a missed one, its own too. */
-  skippedUntil(nextMs: number, isMissed: boolean): Skipped | undefined {
-    return this.#recurrence.skipped(this.rowDueMs, isMissed ? undefined : this.dueMs, nextMs);
-  }
-
-  /** The next due time if this run ended now. */
-  get nextMs(): number {
-    return this.#recurrence.nextMs(this.dueMs, this.clock.leastMs());
+  /** How the row goes on if this run ended now. */
+  goesOn(how: HowEnded): GoesOn {
+    return this.#recurrence.goesOn(how, this.rowDueMs, this.dueMs, this.clock.leastMs());
   }
 }
 

@@ -44,6 +44,7 @@ import {
   type Fence,
   fencesOf,
   flags,
+  NO_INSTANT,
   NO_MAXIMUM,
   NO_MS,
   numbers,
@@ -259,7 +260,11 @@ export class AttemptStore {
     const rows = await runner.query<RecurAnswer>(sql, [
       ...fencesOf(items),
       texts(items.map((item) => new Date(item.dueMs).toISOString())),
-      texts(items.map((item) => new Date(item.nextMs).toISOString())),
+      texts(
+        items.map(({ nextMs }) =>
+          nextMs === undefined ? NO_INSTANT : new Date(nextMs).toISOString(),
+        ),
+      ),
       texts(items.map((item) => item.state ?? NO_LINE)),
       numbers(items.map((item) => item.latenessMs ?? NO_MS)),
       texts(items.map((item) => item.error ?? '')),
@@ -267,6 +272,7 @@ export class AttemptStore {
       this.nodeName,
       numbers(items.map(({ skipped }) => skipped?.count ?? 0)),
       texts(items.map(({ skipped, dueMs }) => new Date(skipped?.fromMs ?? dueMs).toISOString())),
+      texts(items.map(({ more }) => JSON.stringify(more))),
     ]);
     return rows.map(recurredOf);
   }

@@ -14,9 +14,10 @@ import { DelayConflictError, DelayInvalidError } from '../api/errors.js';
 import { DelayEvents } from '../api/events.js';
 import { type NameAndKey, nameAndKeyOf, type Target } from '../client/arguments.js';
 import type { Cancelling } from '../client/cancels.js';
+import { begunAt, needsClock } from '../client/first-instants.js';
 import type { Producer } from '../client/producer.js';
 import { givenExtras, infoOf } from '../client/results.js';
-import type { MoveTo } from '../config/durations.js';
+import type { DueTime, MoveTo } from '../config/durations.js';
 import { checkKnownOptions, shown } from '../config/known-options.js';
 import type { DelayQueueOptions } from '../config/options.js';
 import { resolveOptions } from '../config/resolve-options.js';
@@ -24,7 +25,7 @@ import { DelayAdmin } from '../delay.admin.js';
 import { DelayHealth } from '../delay.health.js';
 import { DelayService } from '../delay.service.js';
 import { DelayWorker } from '../delay.worker.js';
-import { firstMsOf } from '../recurrence/recurrence.js';
+import type { StoredRepeat } from '../recurrence/recurrence.js';
 import { extrasOf } from '../store/rows/columns.js';
 import { inLockOrder, keyText, type NewDelay } from '../store/rows/delay-rows.js';
 import type { FoundRow } from '../store/sql/delays.sql.js';
@@ -203,10 +204,11 @@ class StubRows {
     return String(++this.#ids);
   }
 
-  place(delay: NewDelay): { verdict: 'scheduled' | 'replaced' | 'kept'; row: FoundRow } {
+  place(given: NewDelay): { verdict: 'scheduled' | 'replaced' | 'kept'; row: FoundRow } {
     const nowMs = Date.now();
+    const delay = begun(given, nowMs);
     const old = this.find(delay.name, delay.key);
-    const due = dueMsOf(delay, nowMs);
+    const due = instantMs(delay.to as DueTime, nowMs);
     if (old === undefined) {
       const row = rowOf(delay, this.nextId(), nowMs, due);
       if (delay.key !== null) this.#byKey.set(keyText(delay), row);
@@ -217,7 +219,7 @@ class StubRows {
     const createdMs = maxWaitMs === null ? nowMs : old.created_ms;
     const row = rowOf(delay, old.id, createdMs, Math.min(due, createdMs + (maxWaitMs ?? Infinity)));
     if (repeat === null) row.repeat = old.repeat;
-    else if (!repeat.hasFirst && row.repeat === old.repeat) moveTo(row, old.due_ms, nowMs);
+    else if (!repeat.hasFirst && ruleOf(row) === ruleOf(old)) moveTo(row, old.due_ms, nowMs);
     this.#byKey.set(keyText(delay), row);
     return { verdict: 'replaced', row };
   }
@@ -244,14 +246,18 @@ function moveTo(row: FoundRow, due: number, nowMs: number): void {
   row.wake_ms = Math.max(due, nowMs);
 }
 
-const instantMs = (to: Exclude<MoveTo, { kind: 'extend' }>, nowMs: number): number =>
+const instantMs = (to: DueTime, nowMs: number): number =>
   to.kind === 'after' ? nowMs + to.ms : Date.parse(to.iso);
 
-function dueMsOf({ to, repeat = null }: NewDelay, nowMs: number): number {
-  if (repeat !== null && !repeat.hasFirst && 'cron' in repeat.how) {
-    return firstMsOf(repeat.how, nowMs);
-  }
-  return instantMs(to as Exclude<MoveTo, { kind: 'extend' }>, nowMs);
+const begun = (delay: NewDelay, nowMs: number): NewDelay =>
+  delay.repeat && needsClock(delay)
+    ? { ...delay, ...begunAt(nowMs, delay.repeat, delay.to) }
+    : delay;
+
+/** Without its end. */
+function ruleOf({ repeat }: FoundRow): string {
+  const { until: _, limit: __, ...rule } = JSON.parse(repeat ?? '{}') as Partial<StoredRepeat>;
+  return JSON.stringify(rule);
 }
 
 const rowOf = (delay: NewDelay, id: string, createdMs: number, due: number): FoundRow => ({

@@ -69,6 +69,8 @@ export class Attempt {
   movedOn = false;
   /** The next wake of its row, as its own transaction wrote it. */
   goesOn: Wake | undefined;
+  /** The handler made this run of a recurring delay its last one. */
+  stopsRepeating = false;
   /** Instants that its own transaction left out. */
   skipped: Skipped | undefined;
   /** `performance.now()` when its handler was called. */

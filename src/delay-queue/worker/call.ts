@@ -309,6 +309,22 @@ export class Call implements ActingCall, Holder {
     return true;
   }
 
+  /** Makes this run the last of that delay, or of all of the batch. @throws DelayInvalidError */
+  stopRepeating(delay: unknown): void {
+    const id = delay === undefined ? undefined : idOf(delay);
+    const chosen = this.#open.filter((each) => id === undefined || String(each.id) === id);
+    if (this.over || chosen.length === 0) {
+      throw new DelayInvalidError('delay', 'must be of this run, before its outcome is decided');
+    }
+    if (chosen.some(({ occurrence }) => occurrence?.isDeclared === true)) {
+      throw new DelayInvalidError(
+        'delay',
+        'recurs by a @RepeatDelay, which each start declares again: remove that from the code',
+      );
+    }
+    for (const attempt of chosen) attempt.stopsRepeating = true;
+  }
+
   /** Decides the call. @param tell receives the outcome of each attempt */
   end(given: Outcome, tell: (attempt: Attempt, outcome: Outcome) => void): void {
     if (CHECKED) invariant(!this.over, 'a call is decided once', given.kind);
@@ -416,6 +432,7 @@ function contextOf(call: Call): DelayContext {
     signal: call.signal,
     error,
     cause,
+    stopRepeating: (delay) => call.stopRepeating(delay),
   };
   return ctx;
 }
@@ -434,6 +451,11 @@ class Context implements DelayContext {
   get signal(): AbortSignal {
     return this.#call.signal;
   }
+
+  /** A handler may destructure it. */
+  get stopRepeating(): DelayContext['stopRepeating'] {
+    return (delay) => this.#call.stopRepeating(delay);
+  }
 }
 
 function batchContextOf(call: Call): DelayBatchContext & { manager: EntityManager | undefined } {
@@ -450,6 +472,7 @@ function batchContextOf(call: Call): DelayBatchContext & { manager: EntityManage
       return call.signal;
     },
     manager: call.manager,
+    stopRepeating: (delay) => call.stopRepeating(delay),
     fail,
     postpone(delay: Delay, after: Duration): void {
       parseDurationMs(after, 'after');

@@ -1,6 +1,7 @@
 import { describeError } from '../api/error-text.js';
 import type { DelayEvents } from '../api/events.js';
 import type { Runner } from '../database/runner.js';
+import type { GoesOn } from '../recurrence/recurrence.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { type Recurring, wakeOfRecurred } from '../store/rows/answers.js';
 import type { ClaimedRow, Retry, Unread } from '../store/rows/attempt-rows.js';
@@ -35,17 +36,22 @@ const setAside = (error: string): Ending => ({ ...GIVE_BACK, waitMs: null, error
 export const COMPLETED: OccurrenceEnd = { state: 'completed', error: null };
 const MISSED: OccurrenceEnd = { state: null, error: null };
 
-type Occurring = Pick<Attempt, 'id' | 'epoch' | 'latenessMs' | 'occurrence'>;
+/** Of a recurrence that nothing follows: otherwise, nothing would tell that it has ended. */
+const LAST_MISSED: OccurrenceEnd = { state: 'discarded', error: 'its last instant was missed' };
 
-/** What is written for an ended occurrence; undefined if the next instant is unknown, or none. */
+type Occurring = Pick<Attempt, 'id' | 'epoch' | 'latenessMs' | 'occurrence'> &
+  Partial<Pick<Attempt, 'stopsRepeating' | 'onDead'>>;
+
+/** What is written for an ended occurrence; undefined if the next instant is unknown. */
 export function recurringOf(
-  { id, epoch, latenessMs, occurrence }: Occurring,
+  { id, epoch, latenessMs, occurrence, stopsRepeating, onDead }: Occurring,
   end: OccurrenceEnd,
 ): Recurring | undefined {
   if (occurrence === null) return undefined;
-  let nextMs: number;
+  const isStopped = stopsRepeating === true && (end === COMPLETED || end === onDead?.ends);
+  let goesOn: GoesOn;
   try {
-    ({ nextMs } = occurrence);
+    goesOn = occurrence.goesOn(end === MISSED ? 'missed' : isStopped ? 'stopped' : 'ran');
   } catch {
     return undefined;
   }
@@ -53,9 +59,8 @@ export function recurringOf(
     id,
     epoch,
     dueMs: occurrence.dueMs,
-    nextMs,
-    skipped: occurrence.skippedUntil(nextMs, end === MISSED),
-    ...end,
+    ...goesOn,
+    ...(end === MISSED && goesOn.nextMs === undefined ? LAST_MISSED : end),
     latenessMs: end.state === 'completed' ? latenessMs : null,
     maxAttempts: null,
   };
@@ -215,7 +220,8 @@ export class Completer {
       const rows = await store.recur(items, undefined, reduced);
       const skipped = new Map(items.map((item) => [item.id, item.skipped]));
       for (const row of rows) {
-        to.waits(wakeOfRecurred(row));
+        const wake = wakeOfRecurred(row);
+        if (wake !== undefined) to.waits(wake);
         tellSkipped(events, store.nodeName, row, skipped.get(row.id));
       }
       return rows.map(({ id }) => id);
@@ -397,7 +403,8 @@ export class Completer {
       return void this.#callOnDead(attempt, new OnDead(error, cause));
     }
     const item = recurringOf(attempt, { state: 'discarded', error });
-    if (item === undefined) return this.#deadLetter(attempt, error, cause);
+    // The last one stays, as a dead letter, like a delay that is due once.
+    if (item?.nextMs === undefined) return this.#deadLetter(attempt, error, cause);
     this.#recurs(attempt, item, () => this.#ends.end('dead', attempt, { error, cause }));
   }
 

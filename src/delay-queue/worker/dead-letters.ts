@@ -1,6 +1,6 @@
 import type { DelayHeaders } from '../api/delay.js';
 import { type DelayEvents, withCause } from '../api/events.js';
-import { Recurrence, type StoredRepeat } from '../recurrence/recurrence.js';
+import { type GoesOn, Recurrence, type StoredRepeat } from '../recurrence/recurrence.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { type Recurring, wakeOfRecurred } from '../store/rows/answers.js';
 import type { LastClaim, LookedRow } from '../store/rows/attempt-rows.js';
@@ -93,7 +93,7 @@ export class DeadLetters {
     for (const { row, maxAttempts } of claims) {
       const { id, epoch, due_ms: dueMs } = row;
       const next = nextOf(row);
-      if (next === undefined) once.push({ id, epoch, maxAttempts });
+      if (next?.nextMs === undefined) once.push({ id, epoch, maxAttempts });
       else recurring.push({ id, epoch, maxAttempts, dueMs, ...next, ...DISCARDED });
     }
     if (once.length > 0) {
@@ -103,7 +103,8 @@ export class DeadLetters {
     const skipped = new Map(recurring.map((item) => [item.id, item.skipped]));
     for (const row of await this.store.recur(recurring)) {
       this.emit(row);
-      this.to.waits(wakeOfRecurred(row));
+      const wake = wakeOfRecurred(row);
+      if (wake !== undefined) this.to.waits(wake);
       tellSkipped(this.events, this.store.nodeName, row, skipped.get(row.id));
     }
   }
@@ -119,16 +120,10 @@ function readHeaders(headers: Reported['headers']): DelayHeaders {
 }
 
 /** Undefined: the delay does not recur, or this node cannot read how. */
-function nextOf({
-  repeat,
-  due_ms: dueMs,
-  now_ms: nowMs,
-}: LookedRow): Pick<Recurring, 'nextMs' | 'skipped'> | undefined {
+function nextOf({ repeat, due_ms: dueMs, now_ms: nowMs }: LookedRow): GoesOn | undefined {
   if (repeat === null) return undefined;
   try {
-    const recurrence = new Recurrence(JSON.parse(repeat) as StoredRepeat);
-    const nextMs = recurrence.nextMs(dueMs, nowMs);
-    return { nextMs, skipped: recurrence.skipped(dueMs, dueMs, nextMs) };
+    return new Recurrence(JSON.parse(repeat) as StoredRepeat).goesOn('ran', dueMs, dueMs, nowMs);
   } catch {
     return undefined;
   }

@@ -39,8 +39,8 @@ class Removal {
     private readonly call: Call,
   ) {
     const { completing } = call;
-    this.#once = completing.filter(({ occurrence }) => occurrence === null);
-    this.#recurring = completing.filter(({ occurrence }) => occurrence !== null);
+    this.#once = completing.filter((attempt) => isOnce(attempt));
+    this.#recurring = completing.filter((attempt) => !isOnce(attempt));
   }
 
   /**
@@ -84,6 +84,14 @@ class Removal {
     }
     return [...byId.keys()];
   }
+}
+
+/** The last run of a recurrence becomes a dead letter as a delay does that is due once. */
+function isOnce(attempt: Attempt): boolean {
+  const { occurrence, onDead } = attempt;
+  if (occurrence === null || onDead === null) return occurrence === null;
+  const item = recurringOf(attempt, onDead.ends);
+  return item !== undefined && item.nextMs === undefined;
 }
 
 export interface FencedParts {

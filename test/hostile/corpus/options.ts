@@ -115,6 +115,27 @@ export const OPTIONS: readonly HostileOptions[] = [
     { every: '1h', catchUp: 'some' },
     'must be one of latest, each, none',
   ),
+  repeat('no run at all', 'repeat.limit', { every: '1h', limit: 0 }, 'from 1 to 1000000'),
+  repeat('half a run', 'repeat.limit', { every: '1h', limit: 1.5 }, 'must be a whole number'),
+  repeat(
+    'the end as a text',
+    'repeat.until',
+    { every: '1h', until: '2030-01-01' },
+    'must be milliseconds or a text',
+  ),
+  repeat('an end that is no date', 'repeat.until', { every: '1h', until: {} }, 'must be a Date'),
+  repeat(
+    'an end in seconds',
+    'repeat.until',
+    { every: '1h', until: new Date(1_900_000_000) },
+    'looks like seconds',
+  ),
+  repeat(
+    'an end before the first run',
+    'repeat.until',
+    { every: '1h', until: '59m' },
+    'must not be before the first run',
+  ),
   repeat(
     'a misspelt time zone',
     'repeat.timezone',

@@ -51,6 +51,8 @@ describe('a declaration', () => {
     ['cron', { cron: '0 0 30 2 *' }],
     ['cron', { cron: `${'1,'.repeat(100)}1 * * * *` }],
     ['payload', { every: '1m', payload: 'x'.repeat(1_000) }],
+    ['options.until', { every: '1m', until: '1d' }],
+    ['options.limit', { every: '1m', limit: 3 }],
     ['options.timezone', { every: '1m', timezone: 'UTC' }],
   ])('names %s of %j', (field, options) => {
     const refused = { code: 'DELAY_INVALID', field };

@@ -69,4 +69,7 @@ export const DELAY: Delay = {
   latenessMs: 0,
 };
 
-export const CTX: DelayContext = { signal: new AbortController().signal };
+export const CTX: DelayContext = {
+  signal: new AbortController().signal,
+  stopRepeating: () => {},
+};

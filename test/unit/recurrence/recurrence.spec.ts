@@ -1,7 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { CatchUp } from 'nestjs-delay-queue';
-import type { DelayRepeat } from '../../../src/delay-queue/api/delay.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
 import {
   cronIn,
@@ -31,7 +30,7 @@ it('what is skipped is each instant from the row on up to the next one, but thos
       const recurrence = hourly(catchUp);
       const nowMs = at(due + late) + 1;
       const ranMs = recurrence.standsFor(at(due), nowMs);
-      const nextMs = recurrence.nextMs(ranMs, nowMs);
+      const nextMs = recurrence.nextMs(ranMs, nowMs)!;
       const all = Array.from({ length: 100 }, (_, hour) => at(hour));
       const left = all.filter((ms) => ms >= at(due) && ms < nextMs && (isMissed || ms !== ranMs));
       const wanted =
@@ -44,6 +43,42 @@ it('what is skipped is each instant from the row on up to the next one, but thos
   const daily = new Recurrence({ cron: '0 9 * * *', timeZone: 'UTC', catchUp: 'none' });
   expect(daily.skipped(at(9), undefined, at(24 * 99))).toMatchObject({ count: 25 });
   expect(hourly('each').skipped(at(0), undefined, at(9))).toBeUndefined();
+});
+
+it('ends at its limit or its last instant, whichever comes first, however late its runs are', () => {
+  const ends = fc.record({
+    until: fc.option(fc.nat(20)),
+    limit: fc.option(fc.integer({ min: 1, max: 20 })),
+  });
+  const catchUps = fc.constantFrom<CatchUp>('latest', 'each', 'none');
+  const lates = fc.array(fc.nat(4), { minLength: 30, maxLength: 30 });
+  fc.assert(
+    fc.property(catchUps, ends, lates, (catchUp, { until, limit }, late) => {
+      fc.pre(until !== null || limit !== null);
+      const last = until === null ? {} : { until: at(until) };
+      let repeat: StoredRepeat = { every: HOUR, from: FROM, catchUp, ...last };
+      if (limit !== null) repeat.limit = limit;
+      const ran: number[] = [];
+      let [dueMs, nowMs]: [number | undefined, number] = [FROM, FROM];
+      for (let nth = 0; dueMs !== undefined; nth += 1) {
+        nowMs = Math.max(nowMs, dueMs) + (late[nth] ?? 0) * HOUR;
+        const occurrence = new Occurrence(repeat, dueMs, { readMs: nowMs, leastMs: () => nowMs });
+        const how = occurrence.isMissed ? 'missed' : 'ran';
+        if (how === 'ran') ran.push((occurrence.dueMs - FROM) / HOUR);
+        const goesOn = occurrence.goesOn(how);
+        repeat = { ...repeat, ...goesOn.more };
+        dueMs = goesOn.nextMs;
+      }
+      expect(ran.length).toBeLessThanOrEqual(limit ?? Infinity);
+      expect(ran.every((hour) => hour <= (until ?? Infinity))).toBe(true);
+      expect(new Set(ran).size).toBe(ran.length);
+      const all = Math.min(limit ?? Infinity, (until ?? Infinity) + 1);
+      const each = Array.from({ length: all }, (_, hour) => hour);
+      expect(catchUp === 'each' ? ran : each).toEqual(each);
+      const endsByInstant = catchUp === 'latest' && ran.length < (limit ?? Infinity);
+      expect(endsByInstant ? ran.at(-1) : until).toBe(until);
+    }),
+  );
 });
 
 const isMissed = (catchUp: CatchUp, lateMs: number): boolean =>
@@ -205,7 +240,7 @@ describe('the run of an instant', () => {
           nowMs += unheardMs;
           const occurrence = new Occurrence(repeat, dueMs, database.afterReading(readMs, nowMs));
           nowMs += ranMs;
-          const { nextMs } = occurrence;
+          const { nextMs } = occurrence.goesOn('ran');
           clock.mockRestore();
 
           expect(occurrence.dueMs).toBeLessThanOrEqual(readMs);
@@ -226,10 +261,10 @@ describe('the run of an instant', () => {
   });
   it('a run knows whether the code declares it, and whether it recurs in a certain way', () => {
     expect([of({}).isDeclared, of({ declared: true }).isDeclared]).toEqual([false, true]);
-    expect(of({}).recursAs({ every: PERIOD_MS } as DelayRepeat)).toBe(true);
     expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'latest' })).toBe(true);
+    expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'latest', limit: 3 })).toBe(true);
     expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'none' })).toBe(false);
-    expect(of({}).recursAs({ cron: '* * * * *' } as DelayRepeat)).toBe(false);
+    expect(of({}).recursAs({ cron: '* * * * *', catchUp: 'latest' })).toBe(false);
   });
   it('what does not recur is no occurrence, nor is what this version cannot read', () => {
     expect(occurrenceOf(null, NOW_MS, CLOCK)).toBeNull();

@@ -203,11 +203,12 @@ function parts(context: ExecutionContext, host: ArgumentsHost) {
   // @ts-expect-error -- it says what the method would get
   fits<Misfit<() => void>>({});
 
-  same<DelayContext, { signal: AbortSignal }>(true);
+  type StopRepeating = (delay?: Delay) => void;
+  same<DelayContext, { signal: AbortSignal; readonly stopRepeating: StopRepeating }>(true);
   same<TransactionalDelayContext['manager'], EntityManager>(true);
   same<DelayBatchContext['postpone'], (delay: Delay, after: Duration) => void>(true);
   same<Exclude<keyof InTransaction, keyof DelayBatchContext>, 'manager'>(true);
-  same<Exclude<keyof DeadDelayContext, 'signal'>, 'manager' | 'error' | 'cause'>(true);
+  same<Exclude<keyof DeadDelayContext, keyof DelayContext>, 'manager' | 'error' | 'cause'>(true);
   same<DelayRequest, { delay: Delay; ctx: DelayContext }>(true);
   same<DelayBatchRequest, { delays: Delay[]; ctx: DelayContext }>(true);
 

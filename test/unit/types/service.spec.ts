@@ -21,8 +21,10 @@ import type {
   LiveState,
   OnConflict,
   Recurring,
+  RepeatEnd,
   RepeatInterval,
   RepeatOptions,
+  RepeatRule,
   RescheduleResult,
   RescheduleTo,
   RetryDeadResult,
@@ -171,9 +173,12 @@ function recurrence() {
   // @ts-expect-error -- no key
   fits<ScheduleItem>({ name: 'test.a', payload: { n: 1 }, repeat: { every: '1h' } });
   same<CatchUp, 'latest' | 'each' | 'none'>(true);
-  same<RepeatOptions, RepeatInterval & { catchUp?: CatchUp }>(true);
+  same<RepeatRule, RepeatInterval & { catchUp?: CatchUp }>(true);
+  same<RepeatOptions, RepeatRule & RepeatEnd>(true);
+  same<RepeatEnd, { until?: Date | Duration; limit?: number }>(true);
   type Interval = { every: number } | { cron: string; timeZone: string };
-  same<DelayRepeat, { catchUp: CatchUp } & Interval>(true);
+  type Shown = { catchUp: CatchUp; until?: Date; limit?: number };
+  same<DelayRepeat, Shown & Interval>(true);
 }
 
 it('what DelayService takes and answers, by `tsc`', () => {

@@ -204,18 +204,17 @@ describe('a transactional attempt', () => {
   });
 });
 
-describe('what recurs', () => {
-  const occurrence = {
-    dueMs: 1,
-    nextMs: 2,
-    skippedUntil: () => undefined,
-  } as unknown as Occurrence;
-  const ends = {
-    get nextMs(): number {
-      throw new Error('never');
-    },
-  } as unknown as Occurrence;
+const occurrence = {
+  dueMs: 1,
+  goesOn: () => ({ nextMs: 2, skipped: undefined, more: {} }),
+} as unknown as Occurrence;
+const nowhere = {
+  goesOn: () => {
+    throw new Error('never');
+  },
+} as unknown as Occurrence;
 
+describe('what recurs', () => {
   it('goes on, however its occurrence has ended', async () => {
     await report(claim(1, { occurrence }), { kind: 'completed' });
     await report(claim(2, { occurrence }), { kind: 'discarded', reason: no });
@@ -224,7 +223,7 @@ describe('what recurs', () => {
   });
 
   it('is a dead letter where it goes nowhere', async () => {
-    await report(claim(1, { occurrence: ends }), { kind: 'completed' });
+    await report(claim(1, { occurrence: nowhere }), { kind: 'completed' });
     expect([written, told]).toEqual([['retry 1'], ['dead 1']]);
   });
 
@@ -241,16 +240,6 @@ const skip = async (id: number, of: Occurrence): Promise<void> => {
 };
 
 describe('an occurrence that is skipped', () => {
-  const occurrence = {
-    dueMs: 1,
-    nextMs: 2,
-    skippedUntil: () => undefined,
-  } as unknown as Occurrence;
-  const ends = {
-    get nextMs(): number {
-      throw new Error('never');
-    },
-  } as unknown as Occurrence;
   /** Nothing of the delay but that it waits for no attempt, and why. */
   const REFUSED = {
     waitMs: null,
@@ -274,7 +263,7 @@ describe('an occurrence that is skipped', () => {
   });
 
   it.each<[string, string[], Occurrence]>([
-    ['that never comes again', [], ends],
+    ['that never comes again', [], nowhere],
     ['whose end Postgres refuses', ['recur 1'], occurrence],
   ])('and %s is a dead letter', async (_, refuses, of) => {
     refused = new Set(refuses);

@@ -197,7 +197,8 @@ export interface Recurring {
   epoch: number;
   /** Of the occurrence. */
   dueMs: number;
-  nextMs: number;
+  /** Undefined: it was the last one, and the row leaves the table. */
+  nextMs: number | undefined;
   /** Null: no history row. */
   state: 'completed' | 'discarded' | null;
   /** Null: no attempt ended it. */
@@ -207,6 +208,8 @@ export interface Recurring {
   maxAttempts: number | null;
   /** Instants that are left out before the next one. */
   skipped?: Record<'count' | 'fromMs' | 'toMs', number> | undefined;
+  /** What its repeat stores from then on. */
+  more: Readonly<Record<string, unknown>>;
 }
 
 export interface RecurredRow {
@@ -220,12 +223,13 @@ export interface RecurredRow {
   /** Attempts and error of the occurrence that has ended. */
   attempts: number;
   error: string | null;
-  wake_ms: number;
+  /** Null: it has ended. */
+  wake_ms: number | null;
 }
 
 export type RecurAnswer = AsText<
-  'id' | 'epoch' | 'name' | 'attempts' | 'wake_ms',
-  'key' | 'group_id' | 'headers' | 'error'
+  'id' | 'epoch' | 'name' | 'attempts',
+  'wake_ms' | 'key' | 'group_id' | 'headers' | 'error'
 >;
 
 export const recurredOf = ({ group_id: group, ...row }: RecurAnswer): RecurredRow => ({
@@ -234,16 +238,13 @@ export const recurredOf = ({ group_id: group, ...row }: RecurAnswer): RecurredRo
   id: Number(row.id),
   epoch: Number(row.epoch),
   attempts: Number(row.attempts),
-  wake_ms: Number(row.wake_ms),
+  wake_ms: numberOf(row.wake_ms),
 });
 
-/** The delay's next wake. */
-export const wakeOfRecurred = ({ id, epoch, name, group, wake_ms: wakeMs }: RecurredRow): Wake => ({
-  id,
-  epoch,
-  name,
-  group,
-  wakeMs,
-  stalled: false,
-  failed: false,
-});
+/** The delay's next wake; undefined: it has ended. */
+export const wakeOfRecurred = (row: RecurredRow): Wake | undefined => {
+  const { id, epoch, name, group, wake_ms: wakeMs } = row;
+  return wakeMs === null
+    ? undefined
+    : { id, epoch, name, group, wakeMs, stalled: false, failed: false };
+};

@@ -37,6 +37,7 @@ import {
   type FreeRows,
   freeRows,
   goesOnAsItDid,
+  goingOn,
   keyedRow,
   looked,
   repeatFrom,
@@ -288,7 +289,8 @@ moved AS (
           return `${column} = CASE WHEN $10::text IS NULL THEN d.${column} ELSE ${value} END,`;
         })
         .join('\n      ')}
-      repeat = CASE WHEN $10::jsonb -> 'repeat'::text IS NULL OR ${goesOnAsItDid('own.repeat', '$10')} THEN d.repeat
+      repeat = CASE WHEN $10::jsonb -> 'repeat'::text IS NULL THEN d.repeat
+                    WHEN ${goesOnAsItDid('own.repeat', '$10')} THEN ${goingOn('d.repeat', "($10::jsonb -> 'repeat'::text)")}
                     ELSE ${repeatFrom(`($10::jsonb -> 'repeat'::text)`, 'own.due')} END
   FROM own, clock
   WHERE d.id = own.id

@@ -1,7 +1,7 @@
 import type { HistoryKept } from '../../api/delay.js';
 import { epochMs, nextEpoch, type Tables, wakeOf, wholeMs } from '../../database/tables.js';
 import { andLogged } from '../rows/columns.js';
-import { maximumOrNull, msOrNull } from '../rows/delay-rows.js';
+import { instantOrNull, maximumOrNull, msOrNull } from '../rows/delay-rows.js';
 import { clock, expectFew, isRowOf, nodesNow } from './fragments/clock.js';
 import { endedAttempt, intoHistory, movedTo, skippedTo } from './history.sql.js';
 import { asSaid, fencedRow, isDeclared, keyedRow, repeatFrom } from './fragments/filter.js';
@@ -135,23 +135,24 @@ ORDER BY i.ord`;
 export const NO_LINE = '';
 
 /**
- * Ends occurrences of recurring delays: each moves on to its next instant, with its attempts reset.
- * Parameters, one array each: ids, epochs, due (of the occurrence), next, states, lateness_ms
+ * Ends occurrences of recurring delays: each moves on to its next instant, with its attempts reset,
+ * or leaves the table after the last one.
+ * Parameters, one array each: ids, epochs, due (of the occurrence), next (absent: none), states, lateness_ms
  * (absent: no attempt ended it), errors ('': none), max_attempts (absent: the node holds it; if
- * not, it is due with no attempt left); the node; how many instants each leaves out, and the first. Fenced by epoch and owner; answers the rows
- * that it moved.
+ * not, it is due with no attempt left); the node; how many instants each leaves out, and the first; what its repeat
+ * stores from then on. Fenced by epoch and owner; answers the rows that it moved or removed.
  */
 export const recurSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
 input AS MATERIALIZED (
-  SELECT i.id, i.epoch, i.due_at, i.next_at, i.state, ${msOrNull('i.lateness_ms')} AS lateness_ms,
-         NULLIF(i.error, '') AS error, ${maximumOrNull('i.max_attempts')} AS max_attempts, i.skipped, i.skipped_from
+  SELECT i.id, i.epoch, i.due_at, ${instantOrNull('i.next_at')} AS next_at, i.state, ${msOrNull('i.lateness_ms')} AS lateness_ms,
+         NULLIF(i.error, '') AS error, ${maximumOrNull('i.max_attempts')} AS max_attempts, i.skipped, i.skipped_from, i.more::jsonb AS more
   FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::float8[],
-              $7::text[], $8::int[], $10::int[], $11::timestamptz[])
-       AS i(id, epoch, due_at, next_at, state, lateness_ms, error, max_attempts, skipped, skipped_from)
+              $7::text[], $8::int[], $10::int[], $11::timestamptz[], $12::text[])
+       AS i(id, epoch, due_at, next_at, state, lateness_ms, error, max_attempts, skipped, skipped_from, more)
 ),
 ending AS MATERIALIZED (
-  SELECT d.*, i.due_at, i.next_at, i.state, i.lateness_ms, i.skipped, i.skipped_from, i.max_attempts IS NOT NULL AS is_lost,
+  SELECT d.*, i.due_at, i.next_at, i.state, i.lateness_ms, i.skipped, i.skipped_from, i.more, i.max_attempts IS NOT NULL AS is_lost,
          CASE WHEN i.max_attempts IS NULL THEN i.error ELSE COALESCE(d.last_error, i.error) END AS error
   FROM input i, clock, LATERAL ${fencedRow(tables, 'i', {
     columns: `d.ctid, d.id, d.epoch, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error${andLogged(kept, 'd.')}`,
@@ -164,13 +165,19 @@ moved AS (
   UPDATE ${tables.delay} d
   SET due_at = e.next_at, wake_at = GREATEST(e.next_at, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
       attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL,
-      move_log = CASE WHEN e.skipped > 0 THEN ${skippedTo('e.next_at', 'e')} END
+      move_log = CASE WHEN e.skipped > 0 THEN ${skippedTo('e.next_at', 'e')} END,
+      repeat = d.repeat || e.more
   FROM ending e, clock
-  WHERE d.ctid = e.ctid
+  WHERE d.ctid = e.ctid AND e.next_at IS NOT NULL
   RETURNING e.*, d.epoch AS next_epoch, d.group_id AS in_group, d.headers AS with_headers, d.wake_at
-)${intoHistory(tables, kept, {
+),
+gone AS (
+  DELETE FROM ${tables.delay} d USING ending e WHERE d.ctid = e.ctid AND e.next_at IS NULL
+  RETURNING e.*, d.epoch + 1 AS next_epoch, d.group_id AS in_group, d.headers AS with_headers, NULL::timestamptz AS wake_at
+),
+written AS (SELECT * FROM moved UNION ALL SELECT * FROM gone)${intoHistory(tables, kept, {
   of: 'e',
-  from: 'moved e',
+  from: 'written e',
   where: `e.state <> '${NO_LINE}'`,
   state: 'e.state',
   latenessMs: 'e.lateness_ms',
@@ -179,7 +186,7 @@ moved AS (
 })}
 SELECT m.id::text AS id, m.next_epoch::text AS epoch, m.name, m.key, m.in_group AS group_id, m.with_headers::text AS headers,
        m.attempts::text AS attempts, m.error, ${epochMs('m.wake_at')}::text AS wake_ms
-FROM moved m`;
+FROM written m`;
 
 const ENDED = endedAttempt(
   'e',

@@ -23,6 +23,7 @@ import { intoHistory } from './history.sql.js';
 import {
   freeRows,
   goesOnAsItDid,
+  goingOn,
   isDeclared,
   keyedRow,
   looked,
@@ -183,7 +184,8 @@ const DUE: Record<Says, string> = {
 };
 
 /** A delay of the list without a repeat keeps the one that it has. */
-const REPEAT = `CASE WHEN f.extras::jsonb -> 'repeat'::text IS NULL OR NOT f.dead AND ${GOES_ON} THEN f.repeat
+const REPEAT = `CASE WHEN f.extras::jsonb -> 'repeat'::text IS NULL THEN f.repeat
+                    WHEN NOT f.dead AND ${GOES_ON} THEN ${goingOn('f.repeat', `(f.extras::jsonb -> 'repeat'::text)`)}
                     ELSE ${repeatFrom(`(f.extras::jsonb -> 'repeat'::text)`, DUE['how it recurs'])} END`;
 
 const CONFLICT: Record<Extent, string> = {

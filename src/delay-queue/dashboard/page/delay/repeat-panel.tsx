@@ -20,6 +20,12 @@ export function RepeatPanel({ repeat }: { repeat: Repeat }) {
           <code>{repeat.cron}</code> <bdi>{repeat.timeZone ?? 'UTC'}</bdi>
         </p>
       )}
+      {repeat.until !== null && (
+        <p>
+          {said.until} <When at={repeat.until} />
+        </p>
+      )}
+      {repeat.runsLeft !== null && <p>{said.runsLeft(String(repeat.runsLeft))}</p>}
       {repeat.next.length > 0 && (
         <>
           <h3>{said.next}</h3>

@@ -368,6 +368,8 @@ export const en = {
     title: 'Recurs',
     next: 'After that',
     every: (time: string) => `Every ${time}`,
+    until: 'Ends after',
+    runsLeft: (n: string) => `Runs left: ${n}`,
   },
 
   acting,

@@ -319,7 +319,13 @@ export const zh: Words = {
     notKept: '历史不保留数据。',
     unreadable: '无法读取：',
   },
-  repeat: { title: '重复', next: '之后', every: (time) => `每 ${time}` },
+  repeat: {
+    title: '重复',
+    next: '之后',
+    every: (time) => `每 ${time}`,
+    until: '结束于',
+    runsLeft: (n) => `剩余运行次数：${n}`,
+  },
 
   acting,
 
