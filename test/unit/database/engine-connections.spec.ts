@@ -115,7 +115,7 @@ describe('a connection beside the pool', () => {
   });
 
   it('that was opened early is the next one, and no other', async () => {
-    connections.openEarly();
+    void connections.openEarly();
     const [early] = clients as [FakeClient];
     expect(early.connects).toBe(1);
     expect(early.emit('error', new Error('terminated'))).toBe(true);
@@ -132,7 +132,7 @@ describe('a connection beside the pool', () => {
   });
 
   it('that was opened early and not taken is ended with the rest', async () => {
-    connections.openEarly();
+    void connections.openEarly();
     await connections.close();
     expect(clients[0]!.ends).toBe(1);
   });
