@@ -88,7 +88,7 @@ const SESSION_UNFIT = /^(?:08...|25006|57P0[1-3])$/;
 
 /** FATAL and PANIC, which a server writes in its own language (`lc_messages`), and a proxy in English. */
 const ENDS_SESSION =
-  /^(?:FATAL|PANI|PÁNIC|PÂNIC|KATASTROF|ÖLÜMC|KRİT|ВАЖНО|ПАНИКА|ФАТАЛЬНО|ПАНІКА|치명|손상|致命|比致命|嚴重)/;
+  /^(?:FATAL|PANI|PÁNIC|PÂNIC|KATASTROF|ÖLÜMC|KRİT|ВАЖНО|ПАНИКА|ФАТАЛЬНО|ПАНІКА|ფატალური|პანიკა|치명|손상|致命|比致命|灾难性|嚴重)/;
 
 /** Refused before the session began: nothing was sent. */
 const NOT_LET_IN = /^(?:28...|3D000|53300)$/;
