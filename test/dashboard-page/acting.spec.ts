@@ -233,6 +233,38 @@ describe('several delays', () => {
   });
 });
 
+describe('a customer', () => {
+  it('is erased from a search, once their number is typed, and from the story of a key', async () => {
+    await waiting(240);
+    await operator.open(`?view=search&name=${NAME}`);
+    await operator.viewer.seesKeys(Array.from({ length: 50 }, (_, n) => `${NAME} ${n + 1}`));
+    expect(await operator.viewer.button('Erase…').count()).toBe(0);
+    await operator.open(`?view=search&name=${NAME}&group=group+1`);
+    await operator.asks('Erase…');
+    await operator.reads('80 records will be erased.');
+    await operator.presses('Close');
+    await operator.open(`?view=search&keyPrefix=${NAME}`);
+    await operator.asks('Erase…');
+    await operator.reads('240 from the queue');
+    await operator.triesInVain('Erase 240 records');
+    await operator.fills('Type 240 to confirm', '240');
+    await operator.confirms('Erase 240 records');
+    await operator.sees('Erase', 'Done', '240 from the queue');
+    await operator.strip.getByRole('link', { name: 'Details' }).click();
+    await operator.viewer.seesHeading('Operation: Erase');
+    await operator.viewer.seesIn('What it changed', 'No list is kept');
+    await operator.viewer.seesIn('Order', 'Erased');
+    await waiting();
+    await app.delays.cancel(NAME, `${NAME} 1`);
+    await operator.open(`?view=story&key=${NAME}+1`);
+    await operator.asks('Erase…');
+    await operator.confirms('Erase 1 record');
+    await operator.sees('1 from history');
+    await operator.viewer.seesText('Keys are matched exactly. History may have been pruned.');
+    expect(await app.delays.history(NAME, `${NAME} 1`)).toEqual([]);
+  });
+});
+
 describe('dead letters', () => {
   it('are retried by their error, and no others', async () => {
     await dead(3);
@@ -307,6 +339,15 @@ describe('the dialog', () => {
     await looksGood();
     await other.asks('Reschedule…');
     await looksGood();
+    await other.presses('Close');
+    await other.open(`?view=search&keyPrefix=${NAME}`);
+    await other.asks('Erase…');
+    await looksGood();
+    await other.presses('Close');
+    await other.open(`?view=search&name=${NAME}`);
+    await other.viewer.page.getByLabel(`Select ${NAME} 1`, { exact: true }).click();
+    await other.viewer.button('Select all 120 that match').click();
+    await other.asks('Reschedule…');
     await other.fills('Type 120 to confirm', '120');
     await other.confirms('Reschedule 120 delays');
     await other.sees('120 rescheduled');
@@ -344,6 +385,8 @@ it('has no button for what the viewer may not do', async () => {
     `?view=delay&id=${deadId}`,
     '?view=dead',
     '?view=search',
+    `?view=search&key=${NAME}+1`,
+    `?view=story&key=${NAME}+1`,
   ]) {
     expect([query, await offered(viewOnly, query)]).toEqual([query, 0]);
   }

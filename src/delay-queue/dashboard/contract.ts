@@ -33,6 +33,7 @@ export type DashboardAction =
   | 'abort'
   | 'retry'
   | 'discard'
+  | 'erase'
   | 'pause'
   | 'create';
 
@@ -46,6 +47,7 @@ export const DASHBOARD_ACTIONS = [
   'abort',
   'retry',
   'discard',
+  'erase',
   'pause',
   'create',
 ] as const satisfies readonly DashboardAction[];
@@ -393,6 +395,8 @@ export type OperationOrder = {
   why?: string;
 } & (
   | { action: 'runNow' | 'cancel' | 'abort' | 'retry' | 'discard'; which: Which }
+  /** Its filter has a key, keyPrefix, group or header, perhaps with a name, and nothing else. */
+  | { action: 'erase'; which: Which }
   | {
       action: 'reschedule';
       which: Which;
@@ -419,8 +423,10 @@ export interface Preview {
   changeable: Count;
   /** Those that it cannot change, and why. */
   blocked: { state: SearchState; count: Count; text: string }[];
-  /** The first ten that it would change. */
+  /** The first ten that it would change; of an erase none. */
   sample: DelayLine[];
+  /** What an erase would remove, by where it is: `changeable` is all of it. */
+  erases?: Record<string, number>;
 }
 
 export interface OperationLine {
@@ -428,7 +434,7 @@ export interface OperationLine {
   action: OperationAction;
   who: string;
   why: string | null;
-  /** The order, without its payload. */
+  /** The order, without its payload; `{ erased: true }` of an erase, and of what one has met. */
   order: Record<string, unknown>;
   /** What limited the viewer who gave it; `null`: nothing. */
   scope: { names: readonly string[] | null; groups: readonly string[] | null };

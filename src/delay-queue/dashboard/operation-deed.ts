@@ -1,5 +1,5 @@
 import type { When } from '../api/delay.js';
-import type { ChangedDelay, DelayFilter } from '../api/selection.js';
+import type { ChangedDelay, DelayFilter, EraseCounts } from '../api/selection.js';
 import type { Counts } from './operation-log.js';
 import type { Deed, Order, Selected } from './operation-order.js';
 import type { DashboardQueue } from './queue.js';
@@ -24,7 +24,13 @@ export async function carryOut(services: Services, order: Order, doing: Doing): 
   doing.signal.throwIfAborted();
   if ('which' in deed) return changeSelected(services, deed, doing);
   const { admin, delays } = services;
-  const { who: by, onPage } = doing;
+  const { who: by, signal, onPage } = doing;
+  if (deed.action === 'erase') {
+    // No list is kept of what is erased.
+    const onProgress = (counts: EraseCounts) => onPage({ ...counts }, []);
+    await onProgress(await admin.erase(deed.erases, { by, signal, onProgress }));
+    return;
+  }
   const { name, group } = deed;
   switch (deed.action) {
     case 'pause': {

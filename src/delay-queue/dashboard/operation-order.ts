@@ -1,7 +1,7 @@
 import type { DelayName, Duration, RescheduleTo, When } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
-import type { DelayFilter } from '../api/selection.js';
-import { filterOf, pauseOptionsOf } from '../client/arguments.js';
+import type { DelayFilter, EraseFilter } from '../api/selection.js';
+import { eraseFilterOf, filterOf, pauseOptionsOf } from '../client/arguments.js';
 import { parseRescheduleTo, parseWhen } from '../config/durations.js';
 import { parseInstant } from '../config/instants.js';
 import { blamedOn, checkKnownOptions, isPlainArray, shown } from '../config/known-options.js';
@@ -26,6 +26,7 @@ export interface Selected {
 export type Deed =
   | { action: 'runNow' | 'cancel' | 'abort' | 'retry' | 'discard'; which: Selected }
   | { action: 'reschedule'; which: Selected; to: RescheduleTo }
+  | { action: 'erase'; erases: EraseFilter }
   | { action: 'pause'; name: DelayName; group: string | undefined; for: Duration | undefined }
   | { action: 'resume'; name: DelayName; group: string | undefined }
   | {
@@ -41,7 +42,7 @@ export type Deed =
 export interface Order {
   deed: Deed;
   why: string | null;
-  /** As it was given, without its payload. */
+  /** As it was given, without its payload, and without what it erases. */
   asked: object;
 }
 
@@ -51,6 +52,7 @@ const MEMBERS: Record<OperationAction, readonly string[]> = {
   abort: ['which'],
   retry: ['which'],
   discard: ['which'],
+  erase: ['which'],
   reschedule: ['which', 'to'],
   pause: ['name', 'group', 'for'],
   resume: ['name', 'group'],
@@ -80,7 +82,7 @@ export function orderOf(body: unknown, rights: Rights): Order {
   return {
     deed: deedOf(action, given, rights),
     why: why === undefined || why === '' ? null : checkText(why, 'why', WHY_LENGTH_MAX),
-    asked,
+    asked: action === 'erase' ? { erased: true } : asked,
   };
 }
 
@@ -106,6 +108,8 @@ function deedOf(action: OperationAction, given: Record<string, unknown>, rights:
     }
     case 'reschedule':
       return { action, which: selectedOf(given['which'], rights), to: toOf(given['to']) };
+    case 'erase':
+      return { action, erases: erasedOf(given['which'], rights) };
     default:
       return { action, which: selectedOf(given['which'], rights) };
   }
@@ -173,6 +177,22 @@ function selectedOf(given: unknown, rights: Rights): Selected {
   return { filter: ofViewer(wanted, rights), listed: null };
 }
 
+/** Of one person, wherever it is: no viewer with limits may see all of that. */
+function erasedOf(given: unknown, { seesAll }: Rights): EraseFilter {
+  if (!seesAll) {
+    throw new DelayInvalidError(
+      'action',
+      'erase is not for a viewer of some names or groups: it also removes what operations of others say',
+    );
+  }
+  const { filter } = checkKnownOptions(given, 'which', ['filter']);
+  return blamedOn('which', () => {
+    const wanted = delayFilterOf(filter, ['name', 'key', 'keyPrefix', 'group', 'header']);
+    eraseFilterOf(wanted);
+    return wanted;
+  });
+}
+
 function idsOf(ids: unknown): string[] {
   if (!Array.isArray(ids) || !isPlainArray(ids) || ids.length < 1 || ids.length > IDS_MAX) {
     throw new DelayInvalidError('which.ids', `must be a list of 1 to ${IDS_MAX}`);
@@ -199,8 +219,8 @@ const FILTER = [
  * refused: a viewer must know what will change.
  * @throws DelayInvalidError naming the field
  */
-function delayFilterOf(given: unknown): DelayFilter {
-  const known = checkKnownOptions(given, 'filter', FILTER);
+function delayFilterOf(given: unknown, fields: readonly string[] = FILTER): DelayFilter {
+  const known = checkKnownOptions(given, 'filter', fields);
   const filter = blamedOn('filter', () => {
     const { name, group, id, state, ...search } = checkSearchFilter(known);
     const others = Object.entries({ name, group, id, state });

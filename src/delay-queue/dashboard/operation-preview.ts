@@ -1,4 +1,4 @@
-import type { DelayFilter } from '../api/selection.js';
+import type { DelayFilter, EraseCounts } from '../api/selection.js';
 import type { LiveState } from '../api/delay.js';
 import { filterOf } from '../client/arguments.js';
 import { SelectionStore } from '../store/selection.store.js';
@@ -19,6 +19,7 @@ type Blocked = Partial<Record<LiveState, string>>;
 
 const RUNS = 'An attempt runs.';
 const IS_DEAD = 'It is a dead letter: retry it.';
+const ERASE_AGAIN = `${RUNS} Erase again when it has ended.`;
 const NOT_DEAD = 'It is no dead letter.';
 const ONLY_DEAD: Blocked = { scheduled: NOT_DEAD, running: NOT_DEAD, retrying: NOT_DEAD };
 
@@ -46,6 +47,7 @@ export class OperationPreviews {
       await this.#checkPayload(deed);
       return ONE;
     }
+    if (deed.action === 'erase') return this.#ofErase(deed);
     const filter = 'which' in deed ? deed.which.filter : namedBy(deed);
     if (filter === null) return NOTHING;
     const blocked = BLOCKED[deed.action] ?? {};
@@ -74,13 +76,29 @@ export class OperationPreviews {
 
   /** How many delays match; null: the order is not about those that match. */
   async count({ deed }: Order): Promise<Count | null> {
+    if (deed.action === 'erase') {
+      return exactly(sumOf(await this.database.look((look) => erasedBy(look, deed))));
+    }
     if (!('which' in deed)) return null;
     const { filter, listed } = deed.which;
-    if (listed !== null) return { count: listed, is: 'exact' };
-    if (filter === null) return { count: 0, is: 'exact' };
+    if (listed !== null) return exactly(listed);
+    if (filter === null) return ZERO;
     const { counted, isAll } = await this.database.look((look) => this.#counted(look, filter));
     const count = STATES.reduce((sum, state) => sum + counted[state], 0);
     return { count, is: isAll ? 'exact' : 'atLeast' };
+  }
+
+  async #ofErase(deed: Erase): Promise<Preview> {
+    const { running, ...erases } = await this.database.look((look) => erasedBy(look, deed));
+    const changeable = sumOf(erases);
+    return {
+      matched: exactly(changeable + running),
+      changeable: exactly(changeable),
+      blocked:
+        running === 0 ? [] : [{ state: 'running', count: exactly(running), text: ERASE_AGAIN }],
+      sample: [],
+      erases,
+    };
   }
 
   async #counted(look: Look, filter: DelayFilter): Promise<{ counted: Counted; isAll: boolean }> {
@@ -100,10 +118,20 @@ export class OperationPreviews {
   }
 }
 
-const ZERO: Count = { count: 0, is: 'exact' };
+const exactly = (count: number): Count => ({ count, is: 'exact' });
+
+const sumOf = (counts: object): number =>
+  Object.values(counts).reduce((sum: number, count: number) => sum + count, 0);
+
+type Erase = Extract<Deed, { action: 'erase' }>;
+
+const erasedBy = ({ admin, manager }: Look, { erases }: Erase): Promise<EraseCounts> =>
+  admin.erase(erases, { dryRun: true, manager });
+
+const ZERO = exactly(0);
 const NOTHING: Preview = { matched: ZERO, changeable: ZERO, blocked: [], sample: [] };
 /** The new delay. */
-const ONE: Preview = { ...NOTHING, changeable: { count: 1, is: 'exact' } };
+const ONE: Preview = { ...NOTHING, changeable: exactly(1) };
 
 /** Those that a pause holds. */
 const namedBy = ({ name, group }: Extract<Deed, { action: 'pause' | 'resume' }>): DelayFilter => ({

@@ -155,6 +155,67 @@ it('aborts a running attempt, and lists it as aborted', async () => {
   ]);
 });
 
+describe('erases a customer', () => {
+  const WHO = 'customer-7';
+  const filtered = { which: { filter: { group: WHO } } };
+
+  beforeEach(async () => {
+    for (const group of [WHO, 'customer-70']) {
+      const options = { after: '1h', group } as const;
+      await app.delays.schedule('test.a', { n: 1 }, { ...options, key: `waits of ${group}` });
+      await app.delays.schedule('test.a', { n: 1 }, { ...options, key: `ended of ${group}` });
+      await app.delays.cancel('test.a', `ended of ${group}`);
+    }
+    await order({ action: 'pause', name: 'test.a', group: WHO });
+    await order({ action: 'runNow', ...filtered, why: `${WHO} called` });
+  });
+
+  it('and keeps nothing of it, in its own line neither', async () => {
+    const erase = { action: 'erase', ...filtered };
+    const erases = { erased: 1, history: 1, pauses: 1, operations: 2 };
+    expect((await app.post<Preview>('api/preview', erase)).body).toEqual({
+      matched: { count: 5, is: 'exact' },
+      changeable: { count: 5, is: 'exact' },
+      blocked: [],
+      sample: [],
+      erases,
+    });
+    const { body } = await order({ ...erase, why: 'GDPR request' });
+    expect(body).toMatchObject({
+      state: 'done',
+      order: { erased: true },
+      why: 'GDPR request',
+      counts: { ...erases, running: 0 },
+      expected: { count: 5, is: 'exact' },
+    });
+    expect(await changesOf(app, body.id)).toEqual([]);
+    const left = await client.query(
+      `SELECT jsonb_build_array((SELECT jsonb_agg(d) FROM delay_queue.delay d), (SELECT jsonb_agg(h) FROM delay_queue.history h),
+         (SELECT jsonb_agg(o) FROM delay_queue.operation o), (SELECT jsonb_agg(c) FROM delay_queue.operation_change c),
+         (SELECT jsonb_agg(p) FROM delay_queue.pause p))::text AS all`,
+    );
+    const [{ all = '' } = {}] = left.rows as { all?: string }[];
+    expect(all.match(/customer-7(?!0)/g)).toBeNull();
+    expect(all.match(/(?:waits|ended) of customer-70/g)).toHaveLength(2);
+  });
+
+  it('and leaves what runs, which it says before', async () => {
+    await client.query(
+      `UPDATE delay_queue.delay SET leased_by = 'other', leased_until = now() + interval '1 h' WHERE group_id = $1`,
+      [WHO],
+    );
+    const erase = { action: 'erase', ...filtered };
+    expect((await app.post<Preview>('api/preview', erase)).body).toMatchObject({
+      changeable: { count: 4 },
+      blocked: [{ state: 'running', count: { count: 1 }, text: expect.stringMatching(/again/) }],
+    });
+    expect((await order(erase)).body).toMatchObject({
+      state: 'done',
+      counts: { erased: 0, running: 1, history: 1 },
+    });
+  });
+});
+
 it('pauses and resumes a name', async () => {
   const { body } = await order({ action: 'pause', name: 'test.a', for: '1h', why: 'too many' });
   expect(body).toMatchObject({ state: 'done', counts: { paused: 1 } });

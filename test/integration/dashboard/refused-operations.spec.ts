@@ -87,6 +87,7 @@ const ORDERS: Record<Exclude<DashboardAction, 'view' | 'viewPayloads'>, object> 
   abort: { action: 'abort', which: MINE },
   retry: { action: 'retry', which: MINE },
   discard: { action: 'discard', which: MINE },
+  erase: { action: 'erase', which: { filter: { name: NAME, key: `${NAME} 1` } } },
   pause: { action: 'pause', name: NAME },
   create: { action: 'create', name: NAME, payload: '1', after: '1h' },
 };
@@ -201,6 +202,15 @@ describe('names and groups', () => {
     expect(await everything()).toBe(before);
   });
 
+  it.each(['named', 'grouped'])('%s erases nobody, and is told why', async (viewer) => {
+    const before = await everything();
+    for (const path of ['api/operations', 'api/preview']) {
+      const { status, body } = await app.post<Problem>(path, ORDERS.erase, as(viewer));
+      expect([status, body]).toMatchObject([400, { problem: 'invalid', field: 'action' }]);
+    }
+    expect(await everything()).toBe(before);
+  });
+
   it('a group of theirs can be paused', async () => {
     const order = { action: 'pause', name: NAME, group: 'group 1' };
     expect((await app.post('api/operations', order, as('grouped'))).status).toBe(200);
@@ -285,6 +295,7 @@ describe.each([
 });
 
 const filter = (given: unknown) => ({ action: 'cancel', which: { filter: given } });
+const erases = (given: object) => ({ action: 'erase', which: { filter: given } });
 const ids = (given: unknown) => ({ action: 'cancel', which: { ids: given } });
 
 describe('an order', () => {
@@ -341,6 +352,9 @@ describe('an order', () => {
     ['a day in words', filter({ dueFrom: 'today' }), 'which.filter.dueFrom'],
     ['the year 10000', filter({ dueFrom: '+010000-01-01T00:00:00Z' }), 'which.filter.dueFrom'],
     ['a header without a name', filter({ header: 'a' }), 'which.filter.header'],
+    ['what belongs to all, to erase', erases({ name: NAME }), 'which.filter'],
+    ['more than who it is, to erase', erases({ key: 'a', state: ['dead'] }), 'which.filter.state'],
+    ['ids to erase', { action: 'erase', which: { ids: ['1'] } }, 'which.ids'],
     ['no ids', ids([]), 'which.ids'],
     ['too many ids', ids(Array.from({ length: 1_001 }, (_, n) => String(n + 1))), 'which.ids'],
     ['an id that is a number', ids([1]), 'which.ids.id'],

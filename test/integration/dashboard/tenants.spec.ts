@@ -146,6 +146,8 @@ const orders = ({ word, ids: of }: Words): object[] => [
     of.length > 0 ? [{ action, which: { ids: of } }] : [],
   ),
   { action: 'reschedule', which: { filter: { name: 'both', group: word } }, to: { after: '1h' } },
+  { action: 'erase', which: { filter: { group: word } } },
+  { action: 'erase', which: { filter: { key: `${word}-due` } } },
   { action: 'pause', name: 'both' },
   { action: 'pause', name: 'both', group: word },
   { action: 'pause', name: `${word}.own` },

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SearchFilter, SearchPage } from '../../../src/delay-queue/dashboard/contract.js';
-import { orderFilterOf } from '../../../src/delay-queue/dashboard/page/act/order-filter.js';
+import {
+  eraseFilterOf,
+  orderFilterOf,
+} from '../../../src/delay-queue/dashboard/page/act/order-filter.js';
 
 describe('the order for all that match', () => {
   it.each<[SearchFilter, SearchPage['meaning'], SearchFilter]>([
@@ -22,5 +25,20 @@ describe('the order for all that match', () => {
     ['of what ended before', { name: 'a', endedBefore: '2030-01-01T00:00:00.000Z' }, null],
   ])('%s is not given', (_what, filter, meaning) => {
     expect(orderFilterOf(filter, meaning)).toBeNull();
+  });
+});
+
+describe('an erase', () => {
+  it.each<[SearchFilter, SearchPage['meaning'], SearchFilter | null]>([
+    [{ group: 'customer-7' }, null, { group: 'customer-7' }],
+    [{ name: 'a', header: 'customer:7' }, null, { name: 'a', header: 'customer:7' }],
+    [{ q: 'order-1' }, 'key', { key: 'order-1' }],
+    [{ q: 'a' }, 'name', null],
+    [{ name: 'a' }, null, null],
+    [{ key: 'a', state: ['dead'] }, null, null],
+    [{ group: 'a', error: 'b' }, null, null],
+    [{}, null, null],
+  ])('of %j, taken for a %s, is of %j', (filter, meaning, erased) => {
+    expect(eraseFilterOf(filter, meaning)).toEqual(erased);
   });
 });

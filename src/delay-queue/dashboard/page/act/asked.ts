@@ -13,7 +13,7 @@ export const asked = signal<Asked | null>(null);
 
 /** They take away. */
 export const isDanger = (action: OperationAction): boolean =>
-  action === 'cancel' || action === 'abort' || action === 'discard';
+  ['cancel', 'abort', 'discard', 'erase'].includes(action);
 
 /** When what had the focus is gone, the heading of the view gets it, not the top of the page. */
 export function keepFocus(): void {

@@ -48,7 +48,11 @@ export function ChangeForm({ action, which, onAccepted }: ChangeFormProps) {
       {action === 'reschedule' && (
         <WhenFields legend={said.acting.to} ways={['after', 'extendBy', 'at']} when={to} />
       )}
-      <PreviewSummary dryRun={dryRun} says={said.acting.willChange} none={said.acting.nothing} />
+      {action === 'erase' ? (
+        <PreviewSummary dryRun={dryRun} says={said.acting.willErase} />
+      ) : (
+        <PreviewSummary dryRun={dryRun} says={said.acting.willChange} none={said.acting.nothing} />
+      )}
     </OrderForm>
   );
 }

@@ -1,5 +1,8 @@
 import type { SearchFilter, SearchPage, SearchState } from '../../contract.js';
 
+/** What belongs to one person; a name narrows it. */
+const OF_ONE = ['key', 'keyPrefix', 'group', 'header'];
+
 const LIVE: readonly SearchState[] = ['scheduled', 'running', 'retrying', 'dead'];
 
 /**
@@ -17,4 +20,14 @@ export function orderFilterOf(
   if (q === undefined) return Object.keys(filter).length > 0 ? filter : null;
   if (meaning === null || meaning === 'nothing' || filter[meaning] !== undefined) return null;
   return { ...filter, [meaning]: q };
+}
+
+/** What an erase takes. @returns null: not of one person */
+export function eraseFilterOf(
+  filter: SearchFilter,
+  meaning: SearchPage['meaning'],
+): SearchFilter | null {
+  const its = orderFilterOf(filter, meaning) ?? {};
+  const fields = Object.keys(its).filter((field) => field !== 'name');
+  return fields.length > 0 && fields.every((field) => OF_ONE.includes(field)) ? its : null;
 }

@@ -4,7 +4,7 @@ import { ProblemNote } from '../parts/problem-note.js';
 import { StatePill } from '../parts/state-pill.js';
 import { When } from '../parts/when.js';
 import { words } from '../words/language.js';
-import { counted } from '../words/written.js';
+import { counted, partsOf } from '../words/written.js';
 import type { DryRun } from './preview.js';
 
 interface PreviewSummaryProps {
@@ -35,6 +35,7 @@ export function PreviewSummary({ dryRun, says, none = says('0') }: PreviewSummar
           {said.countAgain}
         </button>
       )}
+      {its?.erases && its.changeable.count > 0 && <p>{partsOf(words.value, its.erases)}</p>}
       {its && <Blocked its={its} />}
       {its && its.sample.length > 0 && <Sample delays={its.sample} />}
     </div>

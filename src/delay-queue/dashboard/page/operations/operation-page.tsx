@@ -41,7 +41,13 @@ function Details({ id }: { id: string }) {
           <>
             <Result line={latest(operation)} />
             <div class="delay-columns">
-              <Changes changes={changes} next={next} id={id} isFirst={after === ''} />
+              <Changes
+                changes={changes}
+                next={next}
+                id={id}
+                isFirst={after === ''}
+                isErase={operation.action === 'erase'}
+              />
               <Order line={operation} />
             </div>
           </>
@@ -127,16 +133,19 @@ interface ChangesProps {
   changes: OperationView['changes'];
   next: string | null;
   isFirst: boolean;
+  isErase: boolean;
 }
 
-function Changes({ id, changes, next, isFirst }: ChangesProps) {
+function Changes({ id, changes, next, isFirst, isErase }: ChangesProps) {
   const said = words.value.acting.operation;
   const hrefAfter = (after?: string): string =>
     hrefOf('operation', { id, ...(after && { after }) });
   return (
-    <Panel id="changes" title={said.changes} note={said.changesHint}>
+    <Panel id="changes" title={said.changes} note={isErase ? undefined : said.changesHint}>
       {changes.length === 0 ? (
-        <Empty title={said.noChanges}>{said.noChangesHint}</Empty>
+        <Empty title={isErase ? said.noList : said.noChanges}>
+          {isErase ? said.noListHint : said.noChangesHint}
+        </Empty>
       ) : (
         <ChangesTable changes={changes} />
       )}

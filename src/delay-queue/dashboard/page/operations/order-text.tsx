@@ -8,6 +8,7 @@ import { instant } from '../words/written.js';
 /** Which delays an operation was about, with a way there. */
 export function Which({ order }: Pick<OperationLine, 'order'>) {
   const said = words.value;
+  if (order['erased'] === true) return <span>{said.acting.operation.erased}</span>;
   const which = membersOf(order['which']);
   const ids = which['ids'];
   if (Array.isArray(ids)) {

@@ -7,7 +7,7 @@ import { post, type RequestProblem } from '../api/request.js';
 import { may } from '../api/session.js';
 import { ProblemNote } from '../parts/problem-note.js';
 import { words } from '../words/language.js';
-import { counted } from '../words/written.js';
+import { counted, partsOf } from '../words/written.js';
 import { isOver, total, update } from './followed.js';
 
 export function OperationState({ state }: Pick<OperationLine, 'state'>) {
@@ -16,16 +16,7 @@ export function OperationState({ state }: Pick<OperationLine, 'state'>) {
   );
 }
 
-/** `1,204 cancelled, 3 left running`. */
-export function resultOf({ counts }: OperationLine): string {
-  const said = words.value;
-  return Object.entries(counts)
-    .filter(([, n]) => n > 0)
-    .map(
-      ([verdict, n]) => `${count(said, n)} ${said.acting.operation.verdicts[verdict] ?? verdict}`,
-    )
-    .join(', ');
-}
+export const resultOf = ({ counts }: OperationLine): string => partsOf(words.value, counts);
 
 /** How far one is that has not ended, and what became of one that has. */
 export function Progress({ line }: { line: OperationLine }) {

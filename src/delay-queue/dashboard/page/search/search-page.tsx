@@ -1,6 +1,8 @@
 import { Panel } from '../../../../ui/panel.js';
 import { clock, count } from '../../../../ui/written.js';
 import { CreateButton } from '../act/create-button.js';
+import { EraseButton } from '../act/erase-button.js';
+import { eraseFilterOf } from '../act/order-filter.js';
 import type { SearchFilter, SearchPage as Found } from '../../contract.js';
 import { hrefOf, parameter } from '../address/address.js';
 import { filterOfAddress, hasFields, parametersOf, searchHref } from '../address/filter.js';
@@ -28,6 +30,7 @@ export function SearchPage() {
           {said.title} <Total answer={answer.body.value} />
         </Title>
         <ReadAt answer={answer} />
+        <EraseButton filter={eraseFilterOf(filter, answer.body.value?.meaning ?? null)} />
         <CreateButton />
       </header>
       <FilterBar filter={filter} />

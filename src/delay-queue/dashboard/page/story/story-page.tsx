@@ -1,4 +1,5 @@
 import { Panel } from '../../../../ui/panel.js';
+import { EraseButton } from '../act/erase-button.js';
 import type { StoryView } from '../../contract.js';
 import { hrefOf, parameter } from '../address/address.js';
 import { useAnswer } from '../api/answer.js';
@@ -27,6 +28,7 @@ export function StoryPage() {
         <Title text={key}>
           <bdi>{key}</bdi>
         </Title>
+        <EraseButton filter={{ key }} />
       </header>
       <Answered answer={answer}>{(story) => <Told key={path} story={story} />}</Answered>
     </>

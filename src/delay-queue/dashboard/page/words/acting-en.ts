@@ -9,6 +9,8 @@ export type ChangeAction = Exclude<OperationAction, 'pause' | 'resume' | 'create
 const delays = (n: string): string => `${n} ${n === '1' ? 'delay' : 'delays'}`;
 const letters = (n: string): string => `${n} dead ${n === '1' ? 'letter' : 'letters'}`;
 
+const records = (n: string): string => `${n} ${n === '1' ? 'record' : 'records'}`;
+
 const titles: Record<OperationAction, string> = {
   runNow: 'Run now',
   reschedule: 'Reschedule',
@@ -16,6 +18,7 @@ const titles: Record<OperationAction, string> = {
   abort: 'Abort attempts',
   retry: 'Retry dead letters',
   discard: 'Discard dead letters',
+  erase: 'Erase all records',
   pause: 'Pause',
   resume: 'Resume',
   create: 'Create a delay',
@@ -28,6 +31,8 @@ const hints: Record<OperationAction, string> = {
   abort: 'Attempts that run are told to end. What waits is cancelled.',
   retry: 'They become due now, with all their attempts.',
   discard: 'They are removed for good.',
+  erase:
+    'Live delays and their history are removed for good, and what operations say of them. The operation keeps no key, group or header.',
   pause: 'What runs goes on. What is due waits.',
   resume: 'What is due fires.',
   create: '',
@@ -40,6 +45,7 @@ const confirm: Record<ChangeAction, (n: string) => string> = {
   abort: (n) => `Abort ${delays(n)}`,
   retry: (n) => `Retry ${letters(n)}`,
   discard: (n) => `Discard ${letters(n)}`,
+  erase: (n) => `Erase ${records(n)}`,
 };
 
 const states: Record<OperationLine['state'], string> = {
@@ -68,6 +74,10 @@ const verdicts: Known = {
   due: 'made due',
   retried: 'retried',
   discarded: 'discarded',
+  erased: 'from the queue',
+  history: 'from history',
+  pauses: 'from pauses',
+  operations: 'from operations',
   paused: 'paused',
   resumed: 'resumed',
   scheduled: 'created',
@@ -83,6 +93,7 @@ export const acting = {
   blocked: (_state: SearchState, text: string) => text,
 
   willChange: (n: string) => `${delays(n)} will change.`,
+  willErase: (n: string) => `${records(n)} will be erased.`,
   nothing: 'None of them can be changed.',
   counting: 'Counting…',
   countAgain: 'Count again',
@@ -156,6 +167,7 @@ export const acting = {
     },
     ids: (n: string) => delays(n),
     filtered: 'All that match',
+    erased: 'Erased',
     toAt: 'to',
     toAfter: (time: string) => `${time} from then`,
     toExtendBy: (time: string) => `later by ${time}`,
@@ -170,6 +182,8 @@ export const acting = {
     changesHint: 'The first 10,000 are listed.',
     noChanges: 'It changed nothing',
     noChangesHint: 'Nothing matched by then, or it was something else than a delay.',
+    noList: 'No list is kept',
+    noListHint: 'An erase leaves nothing of what it erased.',
     older: 'Older operations',
     more: 'More of them',
     newest: 'Newest operations',

@@ -24,6 +24,7 @@ const actions: Record<OperationAction, string> = {
   abort: 'Abort',
   retry: 'Retry',
   discard: 'Discard',
+  erase: 'Erase',
   pause: 'Pause',
   resume: 'Resume',
   create: 'Create',

@@ -73,3 +73,12 @@ export function counted(said: Words, { count: n, is }: Count): string {
   if (is === 'atLeast') return `${count(said, n)}+`;
   return is === 'about' ? `≈ ${count(said, n)}` : count(said, n);
 }
+
+/** `1,204 cancelled, 3 left running`. */
+export const partsOf = (said: Words, counts: Record<string, number>): string =>
+  Object.entries(counts)
+    .filter(([, n]) => n > 0)
+    .map(
+      ([verdict, n]) => `${count(said, n)} ${said.acting.operation.verdicts[verdict] ?? verdict}`,
+    )
+    .join(', ');

@@ -68,6 +68,7 @@ export const zh: Words = {
     abort: '中止',
     retry: '重试',
     discard: '丢弃',
+    erase: '抹除',
     pause: '暂停',
     resume: '恢复',
     create: '新建',
