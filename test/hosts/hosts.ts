@@ -13,6 +13,8 @@ export interface Host {
   module?: 'commonjs' | 'es6';
   /** What the log must say. */
   says?: RegExp;
+  /** For `ZoneTrial`: how its processes are started, by turns; the one with the newest zone data last. */
+  turns?: string[][];
   /** Whether a delay runs in the trace of the request that scheduled it. */
   joins: boolean;
 }
@@ -64,6 +66,11 @@ export const HOSTS: Host[] = [
     ...runtime('deno', 'Deno 2.9.6', { deno: '2.9.6' }, ['node_modules/.bin/deno', 'run', '-A']),
     // Its first `require` of so many ES modules does not return.
     module: 'es6',
+  },
+  {
+    ...runtime('zones', 'Node 20, or the one that runs this, and Node 26.10 by turns', {}, []),
+    packages: { node: '26.10.0' },
+    turns: [[process.execPath], [NODE_BIN]],
   },
   agent('opentelemetry', 'all of OpenTelemetry’s instrumentations', {
     '@opentelemetry/api': '1.10.0',

@@ -19,6 +19,7 @@ import { newDatabase } from '../apps/new-database.js';
 import { openTestServer } from '../support/test-server.js';
 import { APPLICATION, type Host, HOSTS } from './hosts.js';
 import { Trial } from './trial.js';
+import { ZoneTrial } from './zone-trial.js';
 
 const INSTALL = ['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund'];
 
@@ -61,7 +62,10 @@ async function tried(host: Host): Promise<string | undefined> {
     await run(INSTALL, folder, {});
     if (host.build !== undefined) await run(host.build, folder, {});
     const url = await newDatabase(server.url, `host_${host.name.replaceAll('-', '_')}`);
-    await new Trial(host, folder, url).run();
+    const { turns } = host;
+    await (
+      turns ? new ZoneTrial({ ...host, turns }, folder, url) : new Trial(host, folder, url)
+    ).run();
     return undefined;
   } catch (error) {
     return `FAILED\n${error instanceof Error ? error.stack : String(error)}`;
@@ -69,7 +73,7 @@ async function tried(host: Host): Promise<string | undefined> {
 }
 
 /** Outside of the repository, whose packages it would find. @returns its folder */
-function make({ name, packages, module = 'commonjs' }: Host): string {
+function make({ name, packages, turns, module = 'commonjs' }: Host): string {
   const folder = join(workshop, name);
   mkdirSync(join(folder, 'dist'), { recursive: true });
   cpSync(tarball, join(folder, 'nestjs-delay-queue.tgz'));
@@ -81,7 +85,7 @@ function make({ name, packages, module = 'commonjs' }: Host): string {
     dependencies: { ...APPLICATION, ...packages },
   };
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest, null, 2));
-  const source = readFileSync(join(folder, 'main.ts'), 'utf8');
+  const source = readFileSync(join(folder, turns ? 'zones.ts' : 'main.ts'), 'utf8');
   const { code } = transformSync(source, {
     ...SWC_OPTIONS,
     module: { type: module },

@@ -84,7 +84,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'recurrence/recurrence.ts',
-        'if (!(nextMs >= dueMs + 1 && nextMs <= LAST_MS)) {',
+        'if (!(nextMs >= hereMs + 1 && nextMs <= LAST_MS)) {',
         'if (nextMs === undefined) {',
       ),
     ],

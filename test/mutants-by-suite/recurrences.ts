@@ -57,11 +57,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'counts from each start what stands as declared',
     patches: [
       patch(DECLARE, 'const IS_OTHER = `', 'const IS_OTHER = `true OR '),
-      patch(
-        DECLARE,
-        '${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise',
-        'true AS recurs_otherwise',
-      ),
+      patch(DECLARE, '${RECURS_OTHERWISE} AS recurs_otherwise', 'true AS recurs_otherwise'),
     ],
     tests: ['integration/recurrences/declarations'],
   },
@@ -159,6 +155,18 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
       ),
     ],
     tests: ['integration/recurrences/ends'],
+  },
+  'goes-on-from-the-instant': {
+    about: 'counts from a due time that another node computed by other rules of the zone',
+    patches: [
+      patch(RECURRENCE, 'return sameWallClock(repeat.timeZone, dueMs, offset);', 'return dueMs;'),
+    ],
+    tests: ['unit/recurrence/zones'],
+  },
+  'moves-by-any-data': {
+    about: 'moves what newer zone data has computed, too',
+    patches: [patch('worker/zones.ts', 'tz >= ownTz || ', '')],
+    tests: ['integration/recurrences/zones'],
   },
   'skips-the-missing-hour': {
     about: 'goes by the rules of no cron where clocks change',

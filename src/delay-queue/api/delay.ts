@@ -44,6 +44,8 @@ export type HistoryKept = 'nothing' | 'ends' | 'attempts';
  * - `postpone`: its handler threw `PostponeDelay`.
  * - `runNow`, `retryDead`: the calls of that name.
  * - `declaration`: a `@RepeatDelay` with a changed schedule.
+ * - `catchUp`: instants of a recurring delay were left out before it.
+ * - `timeZone`: a node with newer rules of its time zone keeps its time of day.
  */
 export type MoveCall =
   | 'reschedule'
@@ -51,7 +53,8 @@ export type MoveCall =
   | 'runNow'
   | 'retryDead'
   | 'declaration'
-  | 'catchUp';
+  | 'catchUp'
+  | 'timeZone';
 
 /** One move of a delay's due time. Instants are on the database's clock. */
 export interface DelayMove {

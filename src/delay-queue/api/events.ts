@@ -107,8 +107,8 @@ export interface DelayEventMap {
   closing: [{ node: string; running: number }];
   /** Nothing runs any more. */
   stopped: [{ node: string; unfinished: number }];
-  /** A notice for operators, emitted once. */
-  advice: [{ message: string }];
+  /** A notice for operators, emitted once. `zone`: a time zone that this node and the database count differently. */
+  advice: [{ message: string; zone?: string }];
 }
 
 /** Adds what the handler threw, readable but not enumerable: copies and logs leave it out. */

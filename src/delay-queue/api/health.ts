@@ -24,7 +24,9 @@ export type NodeReason =
   /** LISTEN has ended: delays that other processes schedule may be late by a second. */
   | (ReasonFields<'listenLost'> & { forMs: number; error: string })
   /** The database's clock was set, or another server with another clock took over. */
-  | (ReasonFields<'clockJumped'> & { byMs: number; agoMs: number });
+  | (ReasonFields<'clockJumped'> & { byMs: number; agoMs: number })
+  /** This node and the database have different rules of that time zone, as seen at first use. */
+  | (ReasonFields<'zoneDiffers'> & { zone: string });
 
 /** The backlog and the nodes, as the database knows them. */
 export type BacklogReason =

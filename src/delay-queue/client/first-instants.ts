@@ -2,7 +2,7 @@ import { DelayInvalidError } from '../api/errors.js';
 import type { DueTime } from '../config/durations.js';
 import type { GivenRepeat } from '../config/schedule-options.js';
 import type { Runner } from '../database/runner.js';
-import { firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
+import { computedHere, firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
 import type { DelayStore } from '../store/delay.store.js';
 import type { NewDelay } from '../store/rows/delay-rows.js';
 
@@ -56,7 +56,11 @@ export function begunAt(
       `must not be before the first run, which is due at ${isoOf(firstMs)}, but is ${isoOf(until)}`,
     );
   }
-  return { to: { kind: 'at', iso: isoOf(firstMs) }, repeat: { ...repeat, how } };
+  const computed = hasFirst ? {} : computedHere(rule, firstMs);
+  return {
+    to: { kind: 'at', iso: isoOf(firstMs) },
+    repeat: { ...repeat, how: { ...how, ...computed } },
+  };
 }
 
 const isoOf = (ms: number): string => new Date(Math.ceil(ms)).toISOString();

@@ -46,6 +46,8 @@ export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEng
   readonly afterCommit: AfterCommit;
   /** This process schedules its first delay, committed or not. */
   scheduled(): void;
+  /** A call makes a delay recur in that zone. */
+  usesZone(zone: string): void;
 }
 
 interface ProducerOptions {
@@ -240,6 +242,8 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   ): ScheduleResult {
     if (!this.#hasScheduled) this.engine.scheduled();
     this.#hasScheduled = true;
+    const how = delay.repeat?.how;
+    if (how !== undefined && 'cron' in how) this.engine.usesZone(how.timeZone);
     if (placed.verdict === 'rerun') this.#announcements.rerun(manager, delay, placed.id);
     this.#announcements.written(manager, delay, placed, { answeredAtMs });
     return answerOf(placed.verdict as ScheduleResult['verdict'], placed);

@@ -19,4 +19,5 @@ const unstarted = (dataSource: DataSource): ProducersEngine => ({
   pausesChanged: () => {},
   rerunAsked: () => {},
   scheduled: () => {},
+  usesZone: () => {},
 });

@@ -119,6 +119,18 @@ export function unreadableFindings(unreadable: readonly Unreadable[]): Finding[]
   );
 }
 
+/** What differs, in words, by time zone. */
+export function zoneFindings(zones: ReadonlyMap<string, string | undefined>): Finding[] {
+  const found = [...zones.values()].filter((text) => text !== undefined);
+  if (found.length > 0) return found.map((text) => problem('time-zones', text));
+  return [
+    ok(
+      'time-zones',
+      `this Node and the database agree on ${counted(zones.size, 'time zone')} of recurring delays`,
+    ),
+  ];
+}
+
 export function leaseFindings(expired: readonly ExpiredLease[]): Finding[] {
   if (expired.length === 0) return [];
   return expired.map(({ node, count, example }) =>

@@ -4,8 +4,15 @@ import { bring, UNCOMPILED } from '../database/connection-config.js';
 import { PERMISSION_DENIED, sqlStateOf } from '../database/driver-errors.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { DoctorStore } from '../store/doctor.store.js';
+import { ZoneStore } from '../store/zone.store.js';
 import { checkIds, refuseStrangers } from '../store/tables/preflight.js';
-import { leaseFindings, nodeFindings, statsFindings, unreadableFindings } from './doctor-delays.js';
+import {
+  leaseFindings,
+  nodeFindings,
+  statsFindings,
+  unreadableFindings,
+  zoneFindings,
+} from './doctor-delays.js';
 import {
   clockFinding,
   connectionFindings,
@@ -112,6 +119,7 @@ class Examination {
       ...(await look('identity', () => this.#ids())),
       ...(await look('size', async () => sizeFindings(schema, await store.relations()))),
       ...(await look('rows', async () => unreadableFindings(await store.unreadable()))),
+      ...(await look('time-zones', () => this.#zones())),
       ...(await look('leases', async () =>
         leaseFindings(await store.expiredLeases(this.ages.leaseMs)),
       )),
@@ -140,6 +148,17 @@ class Examination {
         }),
       ];
     }
+  }
+
+  /** On this session, which is new: a pooled one may hold old rules. */
+  async #zones(): Promise<Finding[]> {
+    const store = new ZoneStore(
+      { query: (sql, parameters) => this.session.dataSource.query(sql, parameters) },
+      this.session.schema,
+    );
+    const differences = new Map<string, string | undefined>();
+    for (const zone of await store.zones()) differences.set(zone, await store.differenceIn(zone));
+    return zoneFindings(differences);
   }
 
   async #ids(): Promise<Finding[]> {

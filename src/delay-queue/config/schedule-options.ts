@@ -2,6 +2,7 @@ import { isDate } from 'node:util/types';
 import type { CatchUp, DelayHeaders, OnConflict } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import { cronIn, type Rule, type StoredRepeat } from '../recurrence/recurrence.js';
+import { knowsZone } from '../recurrence/zone-rules.js';
 import {
   checkInteger,
   type DueTime,
@@ -190,20 +191,11 @@ function intervalOf(
 /** A name that every release of Node knows, not an offset: offsets have no daylight saving time. */
 function checkTimeZone(value: unknown = 'UTC'): string {
   const timeZone = checkText(value, 'timeZone', TEXT_LENGTH_MAX);
-  if (/^[A-Za-z]/.test(timeZone) && isKnown(timeZone)) return timeZone;
+  if (/^[A-Za-z]/.test(timeZone) && knowsZone(timeZone)) return timeZone;
   throw new DelayInvalidError(
     'timeZone',
     `must be an IANA time zone like 'Europe/Berlin', not ${shown(timeZone)}`,
   );
-}
-
-function isKnown(timeZone: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone }).format();
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Not a step or a count, as in `MON-FRI/2` and `FRI#3`. */

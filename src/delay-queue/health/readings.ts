@@ -36,6 +36,8 @@ interface Failure {
 /** What this node has noticed lately, on the monotonic clock. */
 export class Noticed {
   readonly #failures = new Map<string, Failure>();
+  /** What differs, in words, by time zone. */
+  readonly zones = new Map<string, string>();
   #jump: { byMs: number; atMs: number } | undefined;
 
   constructor(events: DelayEvents) {
@@ -45,6 +47,9 @@ export class Noticed {
       this.#failures.set(task, { task, sinceMs, lastMs: nowMs, error: describeError(error) });
     });
     events.on('taskRecovered', ({ task }) => void this.#failures.delete(task));
+    events.on('advice', ({ message, zone }) => {
+      if (zone !== undefined) this.zones.set(zone, message);
+    });
     events.on('clockJumped', ({ byMs }) => {
       this.#jump = { byMs, atMs: performance.now() };
     });

@@ -56,7 +56,13 @@ export function reasonsOfNode({ state, worker }: NodeReadings, noticed: Noticed)
     const text = `the node is ${state === 'stopped' ? 'stopped' : `still ${state}`}`;
     return [{ reason: 'notRunning', status: 'down', text, state }];
   }
-  return [...loadsMissing(worker), ...failuresOf(noticed), ...jumpOf(noticed)];
+  const zones = [...noticed.zones].map(([zone, text]): NodeReason => ({
+    reason: 'zoneDiffers',
+    status: 'degraded',
+    text,
+    zone,
+  }));
+  return [...loadsMissing(worker), ...failuresOf(noticed), ...jumpOf(noticed), ...zones];
 }
 
 function loadsMissing(worker: WorkerReadings | undefined): NodeReason[] {

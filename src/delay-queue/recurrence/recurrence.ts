@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import type { CatchUp } from '../api/delay.js';
+import { offsetIn, sameWallClock } from './zone-rules.js';
 
 /** The instants of a recurrence, in milliseconds since 1970. */
 interface Instants {
@@ -66,8 +67,12 @@ export type StoredRepeat = Rule & {
   limit?: number;
   /** Runs that are counted, while there is a limit. */
   ran?: number;
-  /** For `every`: the first instant. */
+  /** For `every` the first instant; for `cron` the due time that was computed last. */
   from?: number;
+  /** What the zone was ahead of UTC then, in minutes, to the node that computed it. */
+  offset?: number;
+  /** Release of that node's zone data, like `2026c`. */
+  tz?: string;
   /** Declared by a `@RepeatDelay`. */
   declared?: true;
   /** Deployment of that `@RepeatDelay`, if deployments are separate. */
@@ -81,6 +86,25 @@ export interface Skipped {
   toMs: number;
 }
 
+/** By which rules of its zone the due time of a `cron` was computed. */
+export type Computed = Pick<StoredRepeat, 'from' | 'offset' | 'tz'>;
+
+/** In every hour alike, an expression goes by instants, and otherwise by the hands of the clock. */
+const namesHours = (cron: string): boolean => {
+  const hours = cron.trim().split(/\s+/).at(-4);
+  return hours !== '*' && hours !== '*/1';
+};
+
+/** Of a due time that this node computed; nothing where its zone does not matter. */
+export function computedHere(rule: Rule, dueMs: number | undefined): Computed {
+  if (dueMs === undefined || 'every' in rule || !namesHours(rule.cron)) return {};
+  return {
+    from: dueMs,
+    offset: offsetIn(rule.timeZone)(dueMs),
+    tz: process.versions['tz'] ?? '',
+  };
+}
+
 /** How an occurrence ended: `missed` without a run, `stopped` by its handler, which ran. */
 export type HowEnded = 'ran' | 'stopped' | 'missed';
 
@@ -91,7 +115,7 @@ export interface GoesOn {
   /** Instants that are left out before. */
   skipped: Skipped | undefined;
   /** What its repeat stores from then on. */
-  more: Pick<StoredRepeat, 'ran'>;
+  more: Pick<StoredRepeat, 'ran'> & Computed;
 }
 
 /** With `none`, an instant that could not start within this time is missed. */
@@ -111,7 +135,7 @@ export class Recurrence {
   readonly #ran: number;
 
   /** @throws if it is unreadable: written by another version of this library, or another program */
-  constructor(repeat: StoredRepeat) {
+  constructor(private readonly repeat: StoredRepeat) {
     checkKnown(repeat);
     const { catchUp, until, limit = Infinity, ran = 0 } = repeat;
     this.#catchUp = catchUp;
@@ -127,7 +151,8 @@ export class Recurrence {
   /** The instant that a run starting now stands for. With `latest`, the last missed one. */
   standsFor(dueMs: number, nowMs: number): number {
     if (this.#catchUp !== 'latest') return dueMs;
-    return Math.max(dueMs, this.#instants.by(nowMs) ?? dueMs);
+    const lastMs = this.#instants.by(nowMs) ?? dueMs;
+    return lastMs > this.#here(dueMs) ? Math.max(dueMs, lastMs) : dueMs;
   }
 
   /**
@@ -137,16 +162,28 @@ export class Recurrence {
   skipped(dueMs: number, ranMs: number | undefined, nextMs: number): Skipped | undefined {
     if (this.#catchUp === 'each') return undefined;
     let skipped: Skipped | undefined;
-    let ms: number | undefined = dueMs;
+    const after = (ms: number): number | undefined => this.#instants.after(this.#here(ms));
+    let ms = dueMs === ranMs ? after(dueMs) : dueMs;
     while (ms !== undefined && ms < nextMs && (skipped?.count ?? 0) < this.#instants.countedMax) {
       if (ms !== ranMs) {
         skipped ??= { count: 0, fromMs: ms, toMs: ms };
         skipped.count += 1;
         skipped.toMs = ms;
       }
-      ms = this.#instants.after(ms);
+      ms = after(ms);
     }
     return skipped;
+  }
+
+  /**
+   * Another node may have computed that due time by other rules of the zone. When it has run,
+   * the same hands of this node's clock are over as well, and nothing before them.
+   */
+  #here(dueMs: number): number {
+    const { repeat } = this;
+    const { from, offset } = repeat;
+    if ('every' in repeat || offset === undefined || from !== dueMs) return dueMs;
+    return sameWallClock(repeat.timeZone, dueMs, offset);
   }
 
   /** Whether a first attempt that could start now is too late. */
@@ -155,7 +192,7 @@ export class Recurrence {
   }
 
   /**
-   * The next due time, always later than `dueMs`.
+   * The next due time, later than `dueMs` unless another node has computed that by other rules.
    *
    * - `each`: the next instant after `dueMs`, even if past.
    * - `latest`: the last instant that has passed since, otherwise the next one.
@@ -164,12 +201,13 @@ export class Recurrence {
    * @throws if it cannot be stored
    */
   nextMs(dueMs: number, nowMs: number): number | undefined {
-    const fromMs = this.#catchUp === 'none' ? Math.max(dueMs, nowMs) : dueMs;
+    const hereMs = this.#here(dueMs);
+    const fromMs = this.#catchUp === 'none' ? Math.max(hereMs, nowMs) : hereMs;
     const nextMs = this.#instants.after(fromMs);
     if (nextMs === undefined) return undefined;
     // Rows written by another program: not a number, an interval that does not advance, or an
     // instant that cannot be stored.
-    if (!(nextMs >= dueMs + 1 && nextMs <= LAST_MS)) {
+    if (!(nextMs >= hereMs + 1 && nextMs <= LAST_MS)) {
       throw new Error('the recurrence does not advance to an instant that can be stored');
     }
     return this.#catchUp === 'latest'
@@ -191,7 +229,7 @@ export class Recurrence {
     return {
       nextMs,
       skipped: this.skipped(rowDueMs, how === 'missed' ? undefined : dueMs, lastMs),
-      more: this.#limit === Infinity ? {} : { ran },
+      more: { ...(this.#limit < Infinity && { ran }), ...computedHere(this.repeat, nextMs) },
     };
   }
 }
@@ -203,15 +241,15 @@ export function firstMsOf(rule: Rule, nowMs: number): number {
 }
 
 const SAID = ['every', 'cron', 'timeZone', 'catchUp'];
-const KNOWN = [...SAID, 'until', 'limit', 'ran', 'from', 'declared', 'deployment'];
+const KNOWN = [...SAID, 'until', 'limit', 'ran', 'from', 'offset', 'tz', 'declared', 'deployment'];
 const NUMBERS: readonly unknown[] = ['number', 'undefined'];
 const CATCH_UPS: readonly string[] = ['latest', 'each', 'none'] satisfies CatchUp[];
 
 /** A newer version may store more, and half of it must not be applied. @throws */
 function checkKnown(repeat: StoredRepeat): void {
   const isKnown = Object.keys(repeat).every((part) => KNOWN.includes(part));
-  const { until, limit, ran } = repeat;
-  const areNumbers = [until, limit, ran].every((value) => NUMBERS.includes(typeof value));
+  const { until, limit, ran, offset } = repeat;
+  const areNumbers = [until, limit, ran, offset].every((value) => NUMBERS.includes(typeof value));
   if (!isKnown || !areNumbers || !CATCH_UPS.includes(repeat.catchUp))
     throw new Error('unknown options of a recurrence');
 }

@@ -1,5 +1,6 @@
 const MINUTE_MS = 60_000;
-const WEEK_MS = 7 * 24 * 60 * MINUTE_MS;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const WEEK_MS = 7 * DAY_MS;
 const WEEKS = 104;
 
 /** Of a time zone at an instant, ahead of UTC. */
@@ -39,7 +40,47 @@ export function zoneRules(timeZone: string, fromMs: number): ZoneOffset[] {
   return rules;
 }
 
-function offsetIn(timeZone: string): (ms: number) => number {
+export function knowsZone(timeZone: string): boolean {
+  try {
+    offsetIn(timeZone);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Names of zones are many, as Node reads them in any case. */
+const KNOWN_MAX = 1_000;
+
+type OffsetAt = (ms: number) => number;
+
+const known = new Map<string, OffsetAt>();
+
+/** Minutes ahead of UTC, by this node's rules. */
+export function offsetIn(timeZone: string): OffsetAt {
+  let offsetAt = known.get(timeZone);
+  if (offsetAt === undefined) {
+    offsetAt = newOffsetIn(timeZone);
+    if (known.size >= KNOWN_MAX) known.clear();
+    known.set(timeZone, offsetAt);
+  }
+  return offsetAt;
+}
+
+/**
+ * When the wall clock of a zone shows what one that is `minutes` ahead of UTC shows at `ms`: of two
+ * such instants the first; in an hour that it skips, what the clock before would have shown.
+ */
+export function sameWallClock(timeZone: string, ms: number, minutes: number): number {
+  const offsetAt = offsetIn(timeZone);
+  if (offsetAt(ms) === minutes) return ms;
+  const wallMs = ms + minutes * MINUTE_MS;
+  const [before, after] = [offsetAt(wallMs - DAY_MS), offsetAt(wallMs + DAY_MS)];
+  const at = (offset: number): number => wallMs - offset * MINUTE_MS;
+  return at([before, after].find((offset) => offsetAt(at(offset)) === offset) ?? before);
+}
+
+function newOffsetIn(timeZone: string): OffsetAt {
   const format = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' });
   return (ms) => {
     const [, sign, hours, minutes = '0'] =

@@ -5,7 +5,7 @@ import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import type { AsText, CountAnswer } from './rows/answers.js';
 import { texts } from './rows/delay-rows.js';
-import { declareSql, nowSql, offsetsSql, withdrawSql } from './sql/recurrences.sql.js';
+import { declareSql, nowSql, withdrawSql } from './sql/recurrences.sql.js';
 
 /** A recurring delay as code declares it; payload and repeat are JSON texts. */
 export interface DeclaredRow {
@@ -38,7 +38,6 @@ export class RecurrenceStore {
       declare: declareSql(tables, kept),
       withdraw: withdrawSql(tables, kept),
       now: nowSql(tables),
-      offsets: offsetsSql(tables),
     });
   }
 
@@ -46,13 +45,6 @@ export class RecurrenceStore {
   async nowMs(): Promise<number> {
     const [row] = await this.runner.query<AsText<'now_ms'>>(this.#sql.now, []);
     return Number(given(row).now_ms);
-  }
-
-  /** Of a time zone, in minutes, by the database's rules. */
-  async offsetsOf(timeZone: string, instants: readonly number[]): Promise<number[]> {
-    const at = texts(instants.map((ms) => new Date(ms).toISOString()));
-    const rows = await this.runner.query<AsText<'minutes'>>(this.#sql.offsets, [timeZone, at]);
-    return rows.map(({ minutes }) => Number(minutes));
   }
 
   /**

@@ -25,7 +25,6 @@ import { DelayAdmin } from '../delay.admin.js';
 import { DelayHealth } from '../delay.health.js';
 import { DelayService } from '../delay.service.js';
 import { DelayWorker } from '../delay.worker.js';
-import type { StoredRepeat } from '../recurrence/recurrence.js';
 import { extrasOf } from '../store/rows/columns.js';
 import { inLockOrder, keyText, type NewDelay } from '../store/rows/delay-rows.js';
 import type { FoundRow } from '../store/sql/delays.sql.js';
@@ -254,10 +253,12 @@ const begun = (delay: NewDelay, nowMs: number): NewDelay =>
     ? { ...delay, ...begunAt(nowMs, delay.repeat, delay.to) }
     : delay;
 
-/** Without its end. */
+/** Without its end, and what its due time was computed from. */
 function ruleOf({ repeat }: FoundRow): string {
-  const { until: _, limit: __, ...rule } = JSON.parse(repeat ?? '{}') as Partial<StoredRepeat>;
-  return JSON.stringify(rule);
+  const ours = ['until', 'limit', 'from', 'offset', 'tz'];
+  return JSON.stringify(JSON.parse(repeat ?? '{}'), (part: string, value: unknown) =>
+    ours.includes(part) ? undefined : value,
+  );
 }
 
 const rowOf = (delay: NewDelay, id: string, createdMs: number, due: number): FoundRow => ({

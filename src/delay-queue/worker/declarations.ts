@@ -1,11 +1,10 @@
 import type { DelayEvents } from '../api/events.js';
 import type { ResolvedOptions } from '../config/options.js';
-import { explained, sqlStateOf } from '../database/driver-errors.js';
+import { explained } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import type { Declaration } from '../handlers/handler.registry.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import { firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
-import { offsetText, zoneRules } from '../recurrence/zone-rules.js';
+import { computedHere, firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
 import { RecurrenceStore } from '../store/recurrence.store.js';
 import { inLockOrder } from '../store/rows/delay-rows.js';
 import {
@@ -16,9 +15,7 @@ import {
   TaskHealth,
 } from '../tasks/recurring-task.js';
 import { Condition } from '../tasks/signal.js';
-
-/** `invalid_parameter_value`, as Postgres answers for a zone. */
-const UNKNOWN_ZONE = '22023';
+import type { Zones } from './zones.js';
 
 /** Pauses before rows that run or are locked are tried again, doubled each time. */
 const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
@@ -50,6 +47,7 @@ export class Declarations {
     }: Pick<ResolvedOptions, 'installation' | 'historyKept' | 'nodeName' | 'deployment'>,
     private readonly registry: HandlerRegistry,
     private readonly events: DelayEvents,
+    private readonly zones: Zones,
     idle: Idle,
   ) {
     this.#deployment = deployment;
@@ -100,38 +98,10 @@ export class Declarations {
     const { gone, left } = await this.#store.withdraw(registry.names(), registry.declarations());
     for (const [name, key, repeat] of gone) this.events.emit('withdrawn', { name, key, repeat });
     this.#isWithdrawn = left === 0;
-    if (this.#times === 0) await this.#compareZones();
-  }
-
-  /** Two nodes that count a zone differently cannot both agree with the database. */
-  async #compareZones(): Promise<void> {
-    const repeats = this.registry.declarations().map(({ repeat }) => repeat);
-    const zones = new Set(repeats.flatMap((how) => ('cron' in how ? [how.timeZone] : [])));
-    for (const zone of zones) {
-      const message = await this.#differenceIn(zone);
-      if (message !== undefined) this.events.emit('advice', { message });
-    }
-  }
-
-  async #differenceIn(zone: string): Promise<string | undefined> {
-    const rules = zoneRules(zone, await this.#store.nowMs());
-    const instants = rules.map(({ atMs }) => atMs);
-    let theirs: number[];
-    try {
-      theirs = await this.#store.offsetsOf(zone, instants);
-    } catch (error) {
-      if (sqlStateOf(error) !== UNKNOWN_ZONE) throw error;
-      return `the database does not know the time zone ${zone}: update its tzdata`;
-    }
-    const at = rules.findIndex(({ minutes }, index) => minutes !== theirs[index]);
-    const first = rules[at];
-    if (first === undefined) return undefined;
-    return (
-      `the time zone ${zone} differs: at ${new Date(first.atMs).toISOString()} this node counts ` +
-      `${offsetText(first.minutes)}, the database ${offsetText(theirs[at]!)}. Nodes with different rules fire its ` +
-      `recurring delays at different hours, also twice: update Node (its zone data is ${process.versions['tz'] ?? 'unknown'}) ` +
-      "or the server's tzdata, until all agree"
-    );
+    if (this.#times > 0) return;
+    const repeats = registry.declarations().map(({ repeat: how }) => how);
+    const zones = repeats.flatMap((how) => ('cron' in how ? [how.timeZone] : []));
+    await this.zones.follow(zones, registry.names());
   }
 
   async #declare(): Promise<void> {
@@ -152,8 +122,10 @@ export class Declarations {
     const own = this.#deployment === undefined ? {} : { deployment: this.#deployment };
     const rows = declarations.map((declaration) => {
       const { name, key, payload } = declaration;
-      const repeat: StoredRepeat = { ...declaration.repeat, declared: true, ...own };
-      const firstMs = firstMsOf(repeat, nowMs);
+      const rule = declaration.repeat;
+      const firstMs = firstMsOf(rule, nowMs);
+      const computed = computedHere(rule, firstMs);
+      const repeat: StoredRepeat = { ...rule, declared: true, ...own, ...computed };
       return { declaration, name, key, payload, repeat: JSON.stringify(repeat), firstMs };
     });
     return inLockOrder(rows).sorted;

@@ -14,6 +14,7 @@ import { driverOf } from '../database/application-pool.js';
 import { EngineConnections } from '../database/engine-connections.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import { NodeStore } from '../store/node.store.js';
+import { ZoneStore } from '../store/zone.store.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { type Findings, preflight } from '../store/tables/preflight.js';
 import { TestClockStore } from '../store/test-clock.store.js';
@@ -26,6 +27,7 @@ import { BUILT, type Built } from './wiring.js';
 import type { WorkerVitals } from './worker.js';
 import { STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
+import { Zones } from './zones.js';
 
 /** Postgres truncates an application's name to this length. */
 const APPLICATION_NAME_MAX = 63;
@@ -44,6 +46,7 @@ export class Engine implements ProducersEngine {
   #connections: EngineConnections | undefined;
   #notifier: Notifier | undefined;
   #unserved: UnservedNames | undefined;
+  #zones: Zones | undefined;
   #switch: WorkerSwitch | undefined;
   #proof: SessionProof | undefined;
   #starting: Promise<void> | undefined;
@@ -109,6 +112,12 @@ export class Engine implements ProducersEngine {
   hooksAreCalled(): void {
     this.#areHooksCalled = true;
     clearTimeout(this.#hooksTimer);
+  }
+
+  /** A call makes a delay recur in that zone. */
+  @OwnScope
+  usesZone(zone: string): void {
+    if (this.#closing === undefined) this.#zones?.used(zone);
   }
 
   /** Advises if a delay was scheduled here and the hooks of the application do not follow. */
@@ -260,7 +269,7 @@ export class Engine implements ProducersEngine {
     const unfinished = await this.close();
     await this.#notifier?.drain();
     await this.#proof?.stop();
-    await this.#unserved?.stop();
+    await Promise.all([this.#unserved?.stop(), this.#zones?.stop()]);
     this.afterCommit.stop();
     await this.#connections?.close();
     this.events.emit('stopped', { node: this.options.nodeName, unfinished });
@@ -288,7 +297,9 @@ export class Engine implements ProducersEngine {
     const { options, events, registry } = this;
     const notifier = new Notifier(connections, options.schema, events);
     this.built(notifier);
-    const workers = new WorkerSwitch({ ...this.#parts, connections, notifier, limits });
+    const zones = new Zones(new ZoneStore(connections, options.installation), events);
+    this.#zones = zones;
+    const workers = new WorkerSwitch({ ...this.#parts, connections, notifier, zones, limits });
     this.afterCommit.start();
     this.#notifier = notifier;
     this.#switch = workers;

@@ -36,6 +36,7 @@ import { type Pruner, prunersOf } from './pruner.js';
 import { Reruns } from './reruns.js';
 import { Scanner } from './scanner.js';
 import { TimerQueue } from './timer-queue.js';
+import type { Zones } from './zones.js';
 
 /**
  * Receives the parts of a node when they are built, before they work. Only tests provide one, to
@@ -54,6 +55,7 @@ export interface WorkerSetup {
   connections: EngineConnections;
   nodes: Nodes;
   notifier: Notifier;
+  zones: Zones;
   /** Of the database. */
   built: Built;
 }
@@ -262,10 +264,10 @@ function loopOf(setup: WorkerSetup, parts: Basis & Core & Fetching & Executing, 
 }
 
 function backgroundOf(setup: WorkerSetup, parts: Omit<WorkerParts, keyof Background>): Background {
-  const { options, registry, events, connections, nodes, notifier } = setup;
+  const { options, registry, events, connections, nodes, notifier, zones } = setup;
   const { store, nodeStore, idle, testClock, inFlight, completer } = parts;
   const { installation, historyKept: kept, loadEveryMs, leaseMs } = options;
-  const declarations = new Declarations(connections, options, registry, events, idle);
+  const declarations = new Declarations(connections, options, registry, events, zones, idle);
   const announcer = new Announcer(nodes, notifier, options, parts);
   const reruns = new Reruns(
     new RerunStore(installation, kept),

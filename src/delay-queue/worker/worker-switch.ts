@@ -12,6 +12,7 @@ import { AbortRequests, Announcer } from './hints.js';
 import { isManual } from './manual-runs.js';
 import type { Built } from './wiring.js';
 import { Worker } from './worker.js';
+import type { Zones } from './zones.js';
 
 /** How long to wait for a start: the answers that a slower one waits for may never come. */
 export const STARTS_WITHIN_MS = 5_000;
@@ -24,6 +25,7 @@ interface Parts {
   events: DelayEvents;
   connections: EngineConnections;
   notifier: Notifier;
+  zones: Zones;
   /** Settings of the role, in words, that are too short for the engine's statements. Null: none. */
   limits: string | null;
   built: Built;

@@ -1,5 +1,9 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { plainHandler } from '../../support/delay-node.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DelayHealth } from 'nestjs-delay-queue';
+import { AGES, examine } from '../../../src/delay-queue/command-line/doctor.js';
+import { parse } from '../../../src/delay-queue/command-line/parse.js';
+import { withSession } from '../../../src/delay-queue/command-line/session.js';
+import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { repeated } from '../../support/repeated.js';
 import { Stage } from '../engine/support/stage.js';
@@ -36,27 +40,120 @@ async function differs(zone: string, firstMs: number): Promise<boolean> {
   return rows.some(({ at, local }) => format.format(Number(at)) !== local);
 }
 
-it('a node warns of each declared time zone that it counts otherwise than the database', async () => {
-  const logger = new RecordingLogger();
-  const declared = ZONES.map((timeZone) => ({ cron: '0 9 * * *', timeZone, key: timeZone }));
+let expected: string[];
+
+beforeAll(async () => {
   const firstMs = Math.ceil(Date.now() / HOUR_MS) * HOUR_MS;
-  const expected: string[] = [];
+  expected = [];
   for (const zone of ZONES) if (await differs(zone, firstMs)) expected.push(zone);
-  await stage.start({
-    providers: [
-      repeated(
-        plainHandler(NAME, () => {}),
-        NAME,
-        ...declared,
-      ),
-    ],
-    logger,
-  });
-  const warned = logger
+}, 60_000);
+
+const handler = () => plainHandler(NAME, () => {});
+
+const warned = (logger: RecordingLogger): string[] =>
+  logger
     .lines('warn')
     .flatMap(
       (line) =>
-        /the time zone (\S+) differs: at \S+Z this node counts UTC[+-]/.exec(line)?.[1] ?? [],
+        /the time zone (\S+) differs: at \S+Z this process counts UTC[+-]/.exec(line)?.[1] ?? [],
+    )
+    .toSorted();
+
+const reasonsOf = async ({ app }: DelayNode): Promise<string[]> =>
+  (await app.get(DelayHealth).check()).reasons
+    .map((reason) => ('zone' in reason ? reason.zone : reason.reason))
+    .toSorted();
+
+it('a node warns of each declared time zone that it counts otherwise than the database, and its health says so', async () => {
+  const logger = new RecordingLogger();
+  const declared = ZONES.map((timeZone) => ({ cron: '0 9 * * *', timeZone, key: timeZone }));
+  const node = await stage.start({ providers: [repeated(handler(), NAME, ...declared)], logger });
+  expect(warned(logger)).toEqual(expected.toSorted());
+  expect(await reasonsOf(node)).toEqual(expected.toSorted());
+  await node.stop();
+});
+
+it('one that finds the zones in rows warns of them, and doctor finds each', async () => {
+  const logger = new RecordingLogger();
+  const node = await stage.start({ providers: [handler()], logger, options: { deployment: 'b' } });
+  expect(warned(logger)).toEqual(expected.toSorted());
+  await node.stop();
+  const given = parse(['doctor']);
+  const environment = { DATABASE_URL: stage.url };
+  const ages = { ...AGES, silentMs: 30_000 };
+  const found = await withSession({ given, environment }, (session) => examine(session, '1', ages));
+  const zones = found
+    .filter(({ check, level }) => check === 'time-zones' && level === 'problem')
+    .map((finding) => /the time zone (\S+) differs/.exec(finding.found)?.[1] ?? '');
+  expect(zones.toSorted()).toEqual(expected.toSorted());
+});
+
+it('a call that makes a delay recur in such a zone warns, once', async () => {
+  await stage.truncate('delay');
+  const logger = new RecordingLogger();
+  const node = await stage.start({ providers: [handler()], logger });
+  expect(warned(logger)).toEqual([]);
+  for (const timeZone of [...ZONES, ...ZONES]) {
+    const repeat = { cron: '0 9 * * *', timeZone };
+    await node.delays.schedule(NAME, null, { key: timeZone, repeat });
+  }
+  await node.stop();
+  expect(warned(logger)).toEqual(expected.toSorted());
+});
+
+describe('a due time that other zone data has computed', () => {
+  /** Nine there by rules of which this node knows nothing: an hour more ahead of UTC. */
+  const ZONE = 'Asia/Kathmandu';
+  const [OWN, THEIRS] = [345, 405];
+  const nine = (() => {
+    const day = Math.floor(Date.now() / 86_400_000) + 3;
+    return day * 86_400_000 + 9 * HOUR_MS;
+  })();
+  const dueMs = nine - THEIRS * 60_000;
+
+  const plant = (key: string, more: object, columns: object = {}) => {
+    const repeat = {
+      cron: '0 9 * * *',
+      timeZone: ZONE,
+      catchUp: 'latest',
+      from: dueMs,
+      offset: THEIRS,
+      tz: '2000a',
+      ...more,
+    };
+    const row = { attempts: 0, due: dueMs, leased_by: null, ...columns };
+    return stage.sql(
+      `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at, repeat, attempts, leased_by, leased_until)
+       VALUES ($1, $2, '1', to_timestamp($3::float8 / 1000), to_timestamp($3::float8 / 1000), now(), $4, $5, $6::text,
+               CASE WHEN $6::text IS NOT NULL THEN now() + interval '1 h' END)`,
+      [NAME, key, row.due, repeat, row.attempts, row.leased_by],
     );
-  expect(warned.toSorted()).toEqual(expected.toSorted());
+  };
+
+  it('moves to the same time of day, by newer data alone and where it waits for that', async () => {
+    await stage.truncate('delay');
+    await plant('older', {});
+    await plant('newer', { tz: '9999z' });
+    await plant('equal', { offset: OWN, from: nine - OWN * 60_000 }, { due: nine - OWN * 60_000 });
+    await plant('moved', {}, { due: dueMs + 60_000 });
+    await plant('failed', {}, { attempts: 1 });
+    await plant('runs', {}, { leased_by: 'other' });
+    await plant('unknown', { timeZone: 'Mars/Olympus' });
+    const node = await stage.start({ providers: [handler()] });
+    const found = await Promise.all(
+      ['older', 'newer', 'equal', 'moved', 'failed', 'runs', 'unknown'].map((key) =>
+        node.delays.find(NAME, key),
+      ),
+    );
+    const byHours = found.map((info) => (info!.dueAt.getTime() - dueMs) / 60_000);
+    expect(byHours).toEqual([60, 0, 60, 1, 0, 0, 0]);
+    expect(found[0]?.moveLog).toMatchObject([
+      { call: 'timeZone', from: new Date(dueMs), to: new Date(dueMs + HOUR_MS) },
+    ]);
+    const [row] = await stage.sql<{ repeat: object }>(
+      `SELECT repeat FROM delay_queue.delay WHERE key = 'older'`,
+    );
+    expect(row?.repeat).toMatchObject({ from: dueMs + HOUR_MS, offset: OWN });
+    await node.stop();
+  });
 });

@@ -59,6 +59,7 @@ function answers() {
   same<HealthReason, NodeReason | BacklogReason | DatabaseReason>(true);
   same<ReasonFields<'late'>['status'], 'degraded' | 'down'>(true);
   same<Extract<NodeReason, { reason: 'clockJumped' }>['byMs'], number>(true);
+  same<Extract<NodeReason, { reason: 'zoneDiffers' }>['zone'], string>(true);
   same<Extract<BacklogReason, { reason: 'held' }>['by'], 'pause' | 'limit'>(true);
   same<Extract<BacklogReason, { reason: 'nodeSilent' }>['silentMs'], number>(true);
   same<Extract<DatabaseReason, { reason: 'bloated' }>['table'], string>(true);

@@ -112,8 +112,8 @@ function answers() {
   same<Extract<CancelResult, { verdict: 'running' }>['rerunCancelled'], true | undefined>(true);
   same<DelayMove['call'], MoveCall>(true);
   same<DelayMove['at' | 'from' | 'to'], Date>(true);
-  type Calls = 'reschedule' | 'postpone' | 'runNow' | 'retryDead' | 'declaration' | 'catchUp';
-  same<MoveCall, Calls>(true);
+  type Calls = 'reschedule' | 'postpone' | 'runNow' | 'retryDead';
+  same<MoveCall, Calls | 'declaration' | 'catchUp' | 'timeZone'>(true);
   same<DelayRecord['group'], string | null>(true);
   same<AttemptOutcome, 'completed' | 'failed' | 'postponed' | Unfinished>(true);
 }

@@ -9,13 +9,14 @@ import { asSaid, fencedRow, isDeclared, keyedRow, repeatFrom } from './fragments
 /** How long it waits for a key being inserted. Not long: the declaration is repeated. */
 const INSERT_WAITS_MS_MAX = 10;
 
-const AS_DECLARED = asSaid('d.repeat');
+/** Condition: the rule of the row is another than that of its declaration `i`. */
+const RECURS_OTHERWISE = `${asSaid('d.repeat')} IS DISTINCT FROM ${asSaid('i.repeat')}`;
 
 /** Condition: another deployment's row. A row of none belongs to whichever declares it. */
 const IS_FOREIGN = `COALESCE(d.repeat ->> 'deployment'::text <> COALESCE(i.repeat ->> 'deployment'::text, ''), false)`;
 
 /** Condition: the row differs from its declaration `i`. */
-const IS_OTHER = `${AS_DECLARED} IS DISTINCT FROM i.repeat OR d.payload <> i.payload OR d.wake_at = 'infinity'`;
+const IS_OTHER = `${RECURS_OTHERWISE} OR d.payload <> i.payload OR d.wake_at = 'infinity'`;
 
 /**
  * CTE `newer`: the names of nodes of this deployment that declared later than this one. What this
@@ -71,7 +72,7 @@ free AS MATERIALIZED (
     'i',
     {
       columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error,
-           d.wake_at = 'infinity' AS dead${andLogged('attempts', 'd.')}, ${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise`,
+           d.wake_at = 'infinity' AS dead${andLogged('attempts', 'd.')}, ${RECURS_OTHERWISE} AS recurs_otherwise`,
       and: `d.leased_by IS NULL AND (${IS_OTHER}) AND NOT ${IS_FOREIGN}`,
       lock: 'at once',
     },
@@ -122,14 +123,6 @@ ORDER BY i.ord`;
 
 /** The clock. */
 export const nowSql = ({ now }: Tables): string => `SELECT ${epochMs(now)}::text AS now_ms`;
-
-/** The offsets of a time zone, in minutes, by the database's rules. Parameters: the zone, instants. */
-export const offsetsSql = (tables: Tables): string => `
-WITH ${clock(tables)}
-SELECT (EXTRACT(epoch FROM pg_catalog.timezone($1::text, i.at) - pg_catalog.timezone('UTC'::text, i.at))::float8 / 60::float8)::int::text AS minutes
-FROM clock, pg_catalog.unnest($2::timestamptz[]) WITH ORDINALITY AS i(at, ord)
-WHERE clock.now IS NOT NULL
-ORDER BY i.ord`;
 
 /** The `state` of an occurrence without a history row. */
 export const NO_LINE = '';

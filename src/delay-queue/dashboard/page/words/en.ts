@@ -60,6 +60,7 @@ const calls: Known = {
   runNow: 'Run now',
   retryDead: 'Retried',
   declaration: 'Schedule changed',
+  timeZone: 'Time zone changed',
   catchUp: 'Instants left out',
 };
 
@@ -97,6 +98,7 @@ const healthReasons: Known = {
   snapshotHeld: 'Old snapshot',
   taskFailing: 'Failing task',
   unserved: 'Unserved',
+  zoneDiffers: 'Time zone differs',
 };
 
 export const en = {

@@ -90,6 +90,7 @@ export const zh: Words = {
     runNow: '立即执行',
     retryDead: '重试死信',
     declaration: '重复规则变更',
+    timeZone: '时区规则变更',
     catchUp: '跳过的时刻',
   },
   reasons: {
@@ -125,6 +126,7 @@ export const zh: Words = {
     snapshotHeld: '旧快照未释放',
     taskFailing: '后台任务失败',
     unserved: '没有节点处理',
+    zoneDiffers: '时区规则不一致',
   },
   wholeError: '全文',
   showDelays: '查看任务',

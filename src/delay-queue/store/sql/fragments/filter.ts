@@ -198,7 +198,7 @@ expired AS MATERIALIZED (${lockedOf('at once', `d.leased_until <= clock.now AND 
 free AS MATERIALIZED (SELECT * FROM unleased UNION ALL SELECT * FROM expired)`;
 };
 
-/* Besides the rule, the column holds its end, `from` (of `every`: the first instant) and `declared`. */
+/* Besides the rule, the column holds its end, what the due time was computed from, and `declared`. */
 
 /** The repeat of a delay whose first instant is `due`: `every` counts from there. */
 export const repeatFrom = (repeat: string, due: string): string =>
@@ -206,11 +206,12 @@ export const repeatFrom = (repeat: string, due: string): string =>
              ELSE ${repeat} || pg_catalog.jsonb_build_object('from', ${wholeEpochMs(due)}) END`;
 
 /** The rule as given. */
-export const asSaid = (repeat: string): string => `(${repeat} - '{from,ran,until,limit}'::text[])`;
+export const asSaid = (repeat: string): string =>
+  `(${repeat} - '{from,offset,tz,ran,until,limit}'::text[])`;
 
 /** The repeat of a delay whose rule stays: it counts on, to the end that the call gives. */
 export const goingOn = (old: string, given: string): string =>
-  `(${old} - '{until,limit}'::text[] || ${given})`;
+  `(${old} - '{until,limit}'::text[] || (${given} - '{from,offset,tz}'::text[]))`;
 
 export const isDeclared = (repeat: string): string => `${repeat} -> 'declared'::text IS NOT NULL`;
 
