@@ -63,4 +63,10 @@ export const APPLICATIONS: Application[] = [
     isComplete: true,
     scripts: ['start'],
   },
+  {
+    name: 'vendure',
+    what: 'Vendure 3.7, server and worker: 50 payments against closes, a kill, exact stock',
+    isComplete: true,
+    scripts: ['build', 'start'],
+  },
 ];
