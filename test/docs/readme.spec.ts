@@ -81,6 +81,16 @@ describe('the documents of the package', () => {
     expect(astray).toEqual([]);
   });
 
+  it('say where the commands are that the package has not', () => {
+    const ofClone = [...packed.values()].filter(
+      ({ path, text }) => path.startsWith('docs/') && /\bnpm run \w/.test(text),
+    );
+    expect(ofClone.length).toBeGreaterThan(5);
+    expect(ofClone.filter(({ text }) => !/^# .*\n\n_Commands .* of a clone/.test(text))).toEqual(
+      [],
+    );
+  });
+
   it('are those that the comments of the library name', () => {
     const folder = join(ROOT, 'src/delay-queue');
     const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -12,6 +12,7 @@ export const TABLES: Record<string, (declarations: Declarations) => Table> = {
   administration: (declarations) => methodTable(declarations, 'DelayAdmin'),
   worker: (declarations) => methodTable(declarations, 'DelayWorker'),
   health: (declarations) => methodTable(declarations, 'DelayHealth'),
+  'health-options': (declarations) => optionTable(declarations, 'HealthOptions'),
   filters: (declarations) => [
     ['filter', 'matches'],
     ...rows(declarations.members('DelayFilter'), said),

@@ -21,6 +21,12 @@ export const packedDocuments = (repository: string): string[] => [
     .filter((path) => path.endsWith('.md') && !LEFT_OUT.test(path)),
 ];
 
+/** Commands, and paths that are no links. The README has a section of its own about a clone. */
+const OF_CLONE = /`npm (?:run|test)\b|^npm (?:run|test|ci)\b|`(?:src|test|bench|tools)\//m;
+
+const NEEDS_CLONE =
+  '_Commands like `npm run …`, and files of `src`, `test`, `bench` and `tools`, are those of a clone, not of this package._';
+
 /** README, changelog, license, and all pages of `docs`. */
 export function copyDocuments(repository: string, target: string): void {
   for (const file of COPIED) {
@@ -40,7 +46,9 @@ export function packedDocument(repository: string, path: string): string {
     const [file = ''] = target.split('#');
     return file === '' || packed.has(posix.join(posix.dirname(path), file));
   };
-  return prose(readFileSync(join(repository, path), 'utf8'), (part) =>
+  const text = readFileSync(join(repository, path), 'utf8');
+  const isOfClone = path.startsWith('docs/') && OF_CLONE.test(text);
+  return prose(isOfClone ? text.replace('\n', `\n\n${NEEDS_CLONE}\n`) : text, (part) =>
     part
       .replaceAll(IMAGE, '')
       .replaceAll(LINK, (link, words: string, target: string) =>

@@ -85,13 +85,29 @@ export interface HealthReport {
 
 /** What counts as unhealthy. */
 export interface HealthOptions {
-  /** A delay that has been due for longer is late. Default `'1m'`, 1 s to 24 h. */
+  /**
+   * A delay that has been due for longer is late.
+   * @default '1m'
+   * @range 1 s to 24 h
+   */
   lateAfter?: Duration;
-  /** A pause or a limit may hold a delay for so long. Default `'24h'`, 1 s to 1 year. */
+  /**
+   * A pause or a limit may hold a delay for so long.
+   * @default '24h'
+   * @range 1 s to 366 d
+   */
   heldAfter?: Duration;
-  /** Dead letters that are no reason yet. Default 100, 0 to 100,000. */
+  /**
+   * So many dead letters are no reason yet.
+   * @default 100
+   * @range 0 to 100,000
+   */
   deadLettersMax?: number;
-  /** A snapshot may be held for so long. Default `'10m'`, 1 s to 7 days. */
+  /**
+   * A snapshot may be held for so long.
+   * @default '10m'
+   * @range 1 s to 7 d
+   */
   snapshotAfter?: Duration;
 }
 

@@ -111,9 +111,10 @@ export interface DelayQueueOptions {
   backoff?: BackoffOptions;
   /**
    * How long a claim holds. After a crash, a delay of a plain handler runs up to this much later,
-   * one of a transactional handler within seconds.
+   * one of a transactional handler within 7 s.
    * @default '30s'
    * @range 1 s to 1 h
+   * @see docs/guarantees.md#after-a-crash
    */
   lease?: Duration;
   /**
@@ -146,9 +147,13 @@ export interface DelayQueueOptions {
    */
   claimBatch?: number;
   /**
-   * The engine's connections, beside the application's pool.
+   * Connections for the engine's statements, beside the application's pool.
+   *
+   * As many again for calls outside of transactions, and one to listen on a node that runs handlers:
+   * with the default up to 7 in all.
    * @default 3
    * @range 2 to 20
+   * @see docs/operations.md#connections
    */
   connections?: number;
   /**
