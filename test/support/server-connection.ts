@@ -16,7 +16,7 @@ function forget(): void {
 
 async function open(url: string): Promise<Client> {
   const client = new Client({ connectionString: url });
-  client.once('error', forget);
+  client.on('error', forget);
   client.once('end', forget);
   await client.connect().catch((error: unknown) => {
     forget();
