@@ -134,18 +134,13 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'client/writes.ts',
-        '[{ index, attempt, delay, to: whereTo(attempt, delay) }]',
+        '[{ index, attempt, delay: goneOn(attempt, delay) }]',
         '[{ index, attempt, delay }]',
       ),
       patch(
         'client/writes.ts',
-        'for (const { index, attempt, delay, to } of own) {',
-        'for (const { index, attempt, delay } of own) {',
-      ),
-      patch(
-        'client/writes.ts',
-        'await this.#schedule(attempt, manager, runner, delay, to)',
-        'await this.#schedule(attempt, manager, runner, delay, whereTo(attempt, delay))',
+        'await this.#schedule(attempt, manager, runner, delay)',
+        'await this.#schedule(attempt, manager, runner, goneOn(attempt, delay))',
       ),
     ],
     tests: ['integration/recurrences/own-key'],

@@ -218,8 +218,8 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'client/writes.ts',
-        'if (repeat.hasFirst || !occurrence.recursAs(repeat.how)) return to;',
-        'if (repeat.hasFirst || occurrence.recursAs(repeat.how)) return to;',
+        'if (repeat.hasFirst || !occurrence.recursAs(repeat.how)) return delay;',
+        'if (repeat.hasFirst || occurrence.recursAs(repeat.how)) return delay;',
       ),
     ],
     tests: ['integration/recurrences/own-key'],

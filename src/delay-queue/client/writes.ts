@@ -101,12 +101,12 @@ export class SelfReschedules {
   ): Promise<Placed[]> {
     const own = delays.flatMap((delay, index) => {
       const attempt = ownAttempt(manager, delay);
-      return attempt === undefined ? [] : [{ index, attempt, delay, to: whereTo(attempt, delay) }];
+      return attempt === undefined ? [] : [{ index, attempt, delay: goneOn(attempt, delay) }];
     });
     const placed = await this.store.place(runner, delays);
-    for (const { index, attempt, delay, to } of own) {
+    for (const { index, attempt, delay } of own) {
       if (placed[index]?.verdict !== 'running') continue;
-      const moved = await this.#schedule(attempt, manager, runner, delay, to);
+      const moved = await this.#schedule(attempt, manager, runner, delay);
       if (moved !== undefined) placed[index] = moved;
     }
     return await this.store.rerun(runner, delays, placed);
@@ -122,7 +122,7 @@ export class SelfReschedules {
     runner: Runner,
     delay: NewDelay,
   ): Promise<Placed | undefined> {
-    return this.#schedule(own, manager, runner, delay, whereTo(own, delay));
+    return this.#schedule(own, manager, runner, goneOn(own, delay));
   }
 
   /** Moves the attempt's own row. Returns undefined when the attempt no longer holds it. */
@@ -141,9 +141,8 @@ export class SelfReschedules {
     manager: EntityManager | undefined,
     runner: Runner,
     delay: NewDelay,
-    to: MoveTo,
   ): Promise<Placed | undefined> {
-    const { payload, maxAttempts } = delay;
+    const { payload, maxAttempts, to } = delay;
     const change = { verdict: 'scheduled', payload, maxAttempts, extras: extrasText(delay) };
     return this.#moveOn(own, manager, runner, to, change);
   }
@@ -166,13 +165,19 @@ export class SelfReschedules {
 }
 
 /** A kept recurrence goes on to its next instant: counted from now, instants would drift. */
-function whereTo({ occurrence }: ActingAttempt, { to, repeat = null }: NewDelay): MoveTo {
-  if (occurrence === null || repeat === null) return to;
+function goneOn({ occurrence }: ActingAttempt, delay: NewDelay): NewDelay {
+  const { repeat = null } = delay;
+  if (occurrence === null || repeat === null) return delay;
   if (occurrence.isDeclared) throw declaredInCode();
-  if (repeat.hasFirst || !occurrence.recursAs(repeat.how)) return to;
-  const { nextMs } = occurrence.goesOn('ran');
-  return nextMs === undefined ? to : { kind: 'at', iso: new Date(nextMs).toISOString() };
+  if (repeat.hasFirst || !occurrence.recursAs(repeat.how)) return delay;
+  const { nextMs, more } = occurrence.goesOn('ran');
+  // After its last run, it begins anew.
+  const how = { ...repeat.how, ...(nextMs === undefined ? { ran: 0 } : more) };
+  const to = nextMs === undefined ? delay.to : at(nextMs);
+  return { ...delay, to, repeat: { ...repeat, how } };
 }
+
+const at = (ms: number): MoveTo => ({ kind: 'at', iso: new Date(ms).toISOString() });
 
 /**
  * How long a handler waits for its own row. Not at all if it may hold the row's lock itself: by its

@@ -23,8 +23,10 @@ describe.each(WAYS)('a %s handler', (kind, managerOf) => {
   const name = NAMES[kind];
   const find = () => acting.delays.find(name, KEY);
 
-  const schedule = (ctx: ActingContext, repeat: typeof HOURLY | { cron: string } = HOURLY) =>
-    acting.delays.schedule(name, 'next', { key: KEY, repeat, manager: managerOf(ctx) });
+  const schedule = (
+    ctx: ActingContext,
+    repeat: typeof HOURLY | { cron: string; limit?: number } = HOURLY,
+  ) => acting.delays.schedule(name, 'next', { key: KEY, repeat, manager: managerOf(ctx) });
 
   it('makes its delay recur, and goes on without drift when it says the same again', async () => {
     const { end, answer } = await acting.fire(kind, (ctx) => schedule(ctx));
@@ -50,6 +52,15 @@ describe.each(WAYS)('a %s handler', (kind, managerOf) => {
     const changed = await acting.fire(kind, (ctx) => schedule(ctx, cron));
     expect(changed.answer.dueAt.toISOString()).toMatch(/T03:00:00.000Z$/);
     expect(await find()).toMatchObject({ repeat: { ...cron, timeZone: 'UTC' } });
+  });
+
+  it('says the same again: the run counts, and it is known by which rules its due time was computed', async () => {
+    const daily = { cron: '0 3 * * *', limit: 3 } as const;
+    await acting.delays.schedule(name, 'first', { key: KEY, repeat: daily });
+    const { answer } = await acting.fire(kind, (ctx) => schedule(ctx, daily));
+    expect(await find()).toMatchObject({ runsLeft: 2, dueAt: answer.dueAt });
+    const [row] = await acting.sql<{ repeat: object }>('SELECT repeat FROM delay_queue.delay');
+    expect(row?.repeat).toMatchObject({ from: answer.dueAt.getTime(), offset: 0, ran: 1 });
   });
 
   it('hears that the code declares it', async () => {

@@ -185,7 +185,7 @@ const DUE: Record<Says, string> = {
 
 /** A delay of the list without a repeat keeps the one that it has. */
 const REPEAT = `CASE WHEN f.extras::jsonb -> 'repeat'::text IS NULL THEN f.repeat
-                    WHEN NOT f.dead AND ${GOES_ON} THEN ${goingOn('f.repeat', `(f.extras::jsonb -> 'repeat'::text)`)}
+                    WHEN NOT f.dead AND ${GOES_ON} THEN ${goingOn('f.repeat', `((f.extras::jsonb -> 'repeat'::text) - '{from,offset,tz}'::text[])`)}
                     ELSE ${repeatFrom(`(f.extras::jsonb -> 'repeat'::text)`, DUE['how it recurs'])} END`;
 
 const CONFLICT: Record<Extent, string> = {

@@ -211,7 +211,7 @@ export const asSaid = (repeat: string): string =>
 
 /** The repeat of a delay whose rule stays: it counts on, to the end that the call gives. */
 export const goingOn = (old: string, given: string): string =>
-  `(${old} - '{until,limit}'::text[] || (${given} - '{from,offset,tz}'::text[]))`;
+  `(${old} - '{until,limit}'::text[] || ${given})`;
 
 export const isDeclared = (repeat: string): string => `${repeat} -> 'declared'::text IS NOT NULL`;
 
