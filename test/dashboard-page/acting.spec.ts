@@ -384,9 +384,9 @@ it('has no button for what the viewer may not do', async () => {
     `?view=delay&id=${id}`,
     `?view=delay&id=${deadId}`,
     '?view=dead',
-    '?view=search',
     `?view=search&key=${NAME}+1`,
     `?view=story&key=${NAME}+1`,
+    '?view=search',
   ]) {
     expect([query, await offered(viewOnly, query)]).toEqual([query, 0]);
   }
