@@ -7,7 +7,7 @@ import {
   operationChangesSql,
   operationsOfKeySql,
   operationsSql,
-} from '../../src/delay-queue/store/sql/operations.sql.js';
+} from '../../src/delay-queue/dashboard/store/operations.sql.js';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import type { Runner } from '../../src/delay-queue/database/runner.js';
 import { explain, type Plan } from '../support/explain.js';

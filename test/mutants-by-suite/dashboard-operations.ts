@@ -127,14 +127,14 @@ export const DASHBOARD_OPERATIONS: Readonly<Record<string, Mutant>> = {
   },
   'runs-for-ever': {
     about: 'shows an operation as running whose process has ended',
-    patches: [patch('store/sql/operations.sql.ts', "THEN 'interrupted'", "THEN 'running'")],
+    patches: [patch('dashboard/store/operations.sql.ts', "THEN 'interrupted'", "THEN 'running'")],
     tests: long,
   },
   'never-forgets': {
     about: 'keeps operations without end',
     patches: [
       patch(
-        'store/sql/operations.sql.ts',
+        'dashboard/store/operations.sql.ts',
         'WHERE id = ANY (ARRAY(\n    SELECT p.id',
         'WHERE false AND id = ANY (ARRAY(\n    SELECT p.id',
       ),

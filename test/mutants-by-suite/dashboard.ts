@@ -104,7 +104,7 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
     about: 'reads and sorts all delays for a page of them',
     patches: [
       patch(
-        'store/sql/search.sql.ts',
+        'dashboard/store/search.sql.ts',
         `within: "d.wake_at >= '-infinity'"`,
         `within: 'd.wake_at IS NOT NULL'`,
       ),
@@ -158,7 +158,7 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
     about: 'takes the operations of all with the same who for those of one viewer',
     patches: [
       patch(
-        'store/sql/operations.sql.ts',
+        'dashboard/store/operations.sql.ts',
         " AND ${isWithin('names')} AND ${isWithin('groups')}))",
         '))',
       ),

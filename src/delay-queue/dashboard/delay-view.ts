@@ -8,7 +8,7 @@ import { listedOf, recordOf } from '../client/results.js';
 import type { ResolvedOptions } from '../config/options.js';
 import { checkId } from '../config/schedule-options.js';
 import { Recurrence, type StoredRepeat } from '../recurrence/recurrence.js';
-import { SearchStore } from '../store/search.store.js';
+import { SearchStore } from './store/search.store.js';
 import { SelectionStore } from '../store/selection.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import type { CauseLine, DelayView, Instant } from './contract.js';

@@ -1,5 +1,5 @@
 import type { DelayPause } from '../api/selection.js';
-import { DEAD_READ_MAX, type Read, WAKES_READ_MAX } from '../store/overview.store.js';
+import { DEAD_READ_MAX, type Read, WAKES_READ_MAX } from './store/overview.store.js';
 import type { RowOf } from '../store/rows/columns.js';
 import type {
   AHEAD,
@@ -8,7 +8,7 @@ import type {
   EndsRow,
   NAME_COUNT,
   NodeSeenRow,
-} from '../store/sql/overview.sql.js';
+} from './store/overview.sql.js';
 import type { Count, NameLine } from './contract.js';
 
 /** What was counted, by name. */

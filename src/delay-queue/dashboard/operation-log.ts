@@ -14,7 +14,7 @@ import {
   operationsOfKeySql,
   operationsSql,
   stopOperationSql,
-} from '../store/sql/operations.sql.js';
+} from './store/operations.sql.js';
 import type { Count, OperationAction, OperationLine } from './contract.js';
 import type { DashboardDatabase } from './dashboard-database.js';
 import { notFound, Refusal } from './exchange.js';

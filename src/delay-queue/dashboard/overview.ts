@@ -9,10 +9,10 @@ import {
   OverviewStore,
   type Scope,
   WAKES_READ_MAX,
-} from '../store/overview.store.js';
-import { SearchStore } from '../store/search.store.js';
+} from './store/overview.store.js';
+import { SearchStore } from './store/search.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
-import type { LimitRow, NodeSeenRow } from '../store/sql/overview.sql.js';
+import type { LimitRow, NodeSeenRow } from './store/overview.sql.js';
 import type {
   DeadGroup,
   DeadView,

@@ -1,4 +1,4 @@
-import { SearchStore } from '../store/search.store.js';
+import { SearchStore } from './store/search.store.js';
 import { LATE, within } from '../tasks/signal.js';
 import type { Session } from './contract.js';
 import { OperationNews } from './operation-news.js';

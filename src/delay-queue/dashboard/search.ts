@@ -9,7 +9,7 @@ import {
   type Search,
   SearchStore,
   WALK_ROWS_MAX,
-} from '../store/search.store.js';
+} from './store/search.store.js';
 import { SelectionStore } from '../store/selection.store.js';
 import type { EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';

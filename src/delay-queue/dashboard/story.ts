@@ -1,5 +1,5 @@
 import type { DelayName, DelayRecord, ListedDelay } from '../api/delay.js';
-import { SearchStore } from '../store/search.store.js';
+import { SearchStore } from './store/search.store.js';
 import type { ResolvedOptions } from '../config/options.js';
 import type { DelayLine, StoryDelay, StoryView } from './contract.js';
 import type { Look } from './dashboard-database.js';

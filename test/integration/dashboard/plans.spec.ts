@@ -12,8 +12,8 @@ import {
   ENDS_READ_MAX,
   OverviewStore,
   type Scope,
-} from '../../../src/delay-queue/store/overview.store.js';
-import { WALK_ROWS_MAX } from '../../../src/delay-queue/store/search.store.js';
+} from '../../../src/delay-queue/dashboard/store/overview.store.js';
+import { WALK_ROWS_MAX } from '../../../src/delay-queue/dashboard/store/search.store.js';
 import { explain } from '../../support/explain.js';
 import { fileDatabase } from '../../support/file-database.js';
 import {

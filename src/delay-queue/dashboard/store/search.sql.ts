@@ -1,7 +1,7 @@
 import { ON_PRIMARY, type Tables } from '../../database/tables.js';
-import { asInstant, selected } from '../rows/columns.js';
-import { clock } from './fragments/clock.js';
-import { ENDED } from './history.sql.js';
+import { asInstant, selected } from '../../store/rows/columns.js';
+import { clock } from '../../store/sql/fragments/clock.js';
+import { ENDED } from '../../store/sql/history.sql.js';
 
 /**
  * The order of a search: live delays by wake, the newest dead letters first, or the newest ends

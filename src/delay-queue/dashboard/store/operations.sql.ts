@@ -1,7 +1,14 @@
 import { epochMs, plusMs, presentEpochUs, ON_PRIMARY, type Tables } from '../../database/tables.js';
-import { asInstant, asMs, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
-import { keyOrNull } from '../rows/delay-rows.js';
-import { clock, nodesNow } from './fragments/clock.js';
+import {
+  asInstant,
+  asMs,
+  asNumber,
+  asText,
+  type RowOf,
+  selected,
+} from '../../store/rows/columns.js';
+import { keyOrNull } from '../../store/rows/delay-rows.js';
+import { clock, nodesNow } from '../../store/sql/fragments/clock.js';
 
 /*
  * What viewers of the dashboard have changed: an operation, and the first of the delays that it has

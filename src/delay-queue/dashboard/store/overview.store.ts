@@ -1,7 +1,7 @@
-import type { Runner } from '../database/runner.js';
-import { type Installation, type Tables, tablesOf } from '../database/tables.js';
-import { type Answer, reader, type RowOf } from './rows/columns.js';
-import { matching, type RowFilter } from './sql/fragments/filter.js';
+import type { Runner } from '../../database/runner.js';
+import { type Installation, type Tables, tablesOf } from '../../database/tables.js';
+import { type Answer, reader, type RowOf } from '../../store/rows/columns.js';
+import { matching, type RowFilter } from '../../store/sql/fragments/filter.js';
 import {
   AHEAD,
   aheadSql,
@@ -28,7 +28,7 @@ import {
   nodeSeen,
   type NodeSeenRow,
   nodesSeenSql,
-} from './sql/overview.sql.js';
+} from './overview.sql.js';
 
 /** What a viewer may see; empty: all. */
 export type Scope = Pick<RowFilter, 'names' | 'groups'>;

@@ -7,10 +7,17 @@ import {
   asText,
   type RowOf,
   selected,
-} from '../rows/columns.js';
-import { clock, IS_SERVED, liveNames, lives, nodesNow, saidAt } from './fragments/clock.js';
-import { errorKind, firstLine, namesWithKeys } from './fragments/filter.js';
-import { anyHeld, fullLimits, runningUnder, throttledBy } from './stats.sql.js';
+} from '../../store/rows/columns.js';
+import {
+  clock,
+  IS_SERVED,
+  liveNames,
+  lives,
+  nodesNow,
+  saidAt,
+} from '../../store/sql/fragments/clock.js';
+import { errorKind, firstLine, namesWithKeys } from '../../store/sql/fragments/filter.js';
+import { anyHeld, fullLimits, runningUnder, throttledBy } from '../../store/sql/stats.sql.js';
 
 /*
  * What the dashboard's overview shows. Each statement reads a limited number of rows, in the order

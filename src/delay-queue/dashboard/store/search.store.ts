@@ -1,17 +1,17 @@
-import { DelayInvalidError } from '../api/errors.js';
-import { sqlStateOf } from '../database/driver-errors.js';
-import { given, type Runner } from '../database/runner.js';
-import { type Installation, type Tables, tablesOf } from '../database/tables.js';
-import type { CountAnswer } from './rows/answers.js';
-import { type Answer, numberOf, reader } from './rows/columns.js';
+import { DelayInvalidError } from '../../api/errors.js';
+import { sqlStateOf } from '../../database/driver-errors.js';
+import { given, type Runner } from '../../database/runner.js';
+import { type Installation, type Tables, tablesOf } from '../../database/tables.js';
+import type { CountAnswer } from '../../store/rows/answers.js';
+import { type Answer, numberOf, reader } from '../../store/rows/columns.js';
 import {
   anyNameOf,
   type EndedFilter,
   matching,
   matchingEnded,
   type RowFilter,
-} from './sql/fragments/filter.js';
-import { ENDED, type EndedRow } from './sql/history.sql.js';
+} from '../../store/sql/fragments/filter.js';
+import { ENDED, type EndedRow } from '../../store/sql/history.sql.js';
 import {
   countUpToSql,
   countWalkedSql,
@@ -23,7 +23,7 @@ import {
   searchSql,
   type SearchWay,
   walkEndSql,
-} from './sql/search.sql.js';
+} from './search.sql.js';
 
 /**
  * Rows that one page of a walk reads: up to 0.2 s of ten million, which lie in another order than
