@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayEvents, type DelayHistoryOptions, type Duration } from 'nestjs-delay-queue';
+import { type DelayHistoryOptions, type Duration } from 'nestjs-delay-queue';
 import { parseDurationMs } from '../../src/delay-queue/config/durations.js';
 import { resolveOptions } from '../../src/delay-queue/config/resolve-options.js';
-import { historyWalk, prunersOf } from '../../src/delay-queue/worker/pruner.js';
+import { historyWalk } from '../../src/delay-queue/worker/pruner.js';
 import { fencedHandler, plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode } from '../support/other-node.js';
@@ -229,17 +229,10 @@ describe('pruning', () => {
   it('on a node without history takes what is left of one, once no node writes any more', async () => {
     await fill(15, '2 h');
     await fill(1, '0 s');
-    expect(await other.node.pruneAbandoned(HOUR_MS, 10)).toBe(0);
+    expect(await other.prune(HOUR_MS, 10, true)).toBe(0);
     await node.sql(`DELETE FROM delay_queue.history WHERE ended_at > now() - interval '1 h'`);
-    expect(await other.node.pruneAbandoned(HOUR_MS, 10)).toBe(10);
-    expect(await other.node.pruneAbandoned(HOUR_MS, 10)).toBe(5);
-  });
-
-  it('is done by a node without history as well', () => {
-    const [without, withHistory] = [[], keepsOf({ keep: HOUR_MS })].map((keeps) =>
-      prunersOf(other.node, keeps, new DelayEvents()),
-    );
-    expect(without).toHaveLength(withHistory!.length);
+    expect(await other.prune(HOUR_MS, 10, true)).toBe(10);
+    expect(await other.prune(HOUR_MS, 10, true)).toBe(5);
   });
 
   it('by several nodes at once takes every line once and waits for nobody', async () => {

@@ -65,7 +65,7 @@ const OF_ENGINE: Statements = {
   ...BY_WAKE,
   ...OF_LIMITS,
   ...FORGETTING,
-  prune: [pruneSql(tables), [COUNT, '-infinity', 0, 0, 0, [], true]],
+  prune: [pruneSql(tables), [COUNT, '-infinity', 0, 0, 0, [], true, false]],
   backlog: [backlogSql(tables), [30_000, Array.from({ length: COUNT }, (_, n) => n + 1), 10_000]],
 };
 const OF_ONE = statementsOfOne();
@@ -201,7 +201,7 @@ describe.each([
 
     it('prune reads from the old end', async () => {
       const plan = await planOf('engine', 'prune');
-      expect(plan.waysInto('history')[0]).toBe('Index Scan history_pkey');
+      expect(plan.waysInto('history')).toContain('Index Scan history_pkey');
       expect(plan.buffers).toBeLessThan(COUNT * 30);
     });
   });

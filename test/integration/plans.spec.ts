@@ -110,7 +110,7 @@ it('history of a key is found by its own index', async () => {
 
 it('history is pruned from its old end, and nothing else is looked at', async () => {
   const prune = (keepMs: number, names: string): Promise<Plan> =>
-    explain(client, pruneSql(tables), [BATCH, ...FIRST_PAGE, keepMs, names, false]);
+    explain(client, pruneSql(tables), [BATCH, ...FIRST_PAGE, keepMs, names, false, false]);
   const none = await prune(365 * 86_400_000, `{${SERVED}}`);
   expect(none.waysInto('history')[0]).toBe('Index Scan history_pkey');
   expect(none.buffers).toBeLessThan(30);

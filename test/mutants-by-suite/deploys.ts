@@ -48,7 +48,11 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
   'prunes-what-others-keep': {
     about: 'deletes lines of history that another node keeps',
     patches: [
-      patch('store/sql/history.sql.ts', 'onlyWithoutNewer: true', 'onlyWithoutNewer: false'),
+      patch(
+        'store/sql/history.sql.ts',
+        'AND NOT ($8::boolean AND',
+        'AND NOT ($8::boolean AND false AND',
+      ),
     ],
     tests: ['integration/history'],
   },

@@ -29,8 +29,8 @@ export class OtherNode {
   }
 
   /** Deletes from the first page of history. @returns how many */
-  async prune(keepMs: number, limit: number): Promise<number> {
-    const keep = { keepMs, names: [], areOthers: true };
+  async prune(keepMs: number, limit: number, isAbandoned = false): Promise<number> {
+    const keep = { keepMs, names: [], areOthers: true, isAbandoned };
     return (await this.node.prune(keep, FIRST_PAGE, limit)).count;
   }
 

@@ -250,6 +250,8 @@ export interface HistoryKeep {
   keepMs: number;
   names: readonly string[];
   areOthers: boolean;
+  /** By a node without history: only while no line is younger. */
+  isAbandoned: boolean;
 }
 
 /** {@link DelayQueueOptions}, checked and with defaults, all times in milliseconds. */
@@ -272,7 +274,7 @@ export interface ResolvedOptions {
   idleForMs: number | null;
   claimBatch: number;
   connections: number;
-  /** The names of the last one are those of all others. Empty: no history. */
+  /** The names of the last one are those of all others. */
   historyKeeps: readonly HistoryKeep[];
   historyKept: HistoryKept;
   drainTimeoutMs: number;

@@ -213,7 +213,7 @@ function defaultNodeName(): string {
 }
 
 function parseHistory(value: unknown): Pick<ResolvedOptions, 'historyKeeps' | 'historyKept'> {
-  if (value === false) return { historyKeeps: [], historyKept: 'nothing' };
+  if (value === false) return { historyKeeps: [ABANDONED], historyKept: 'nothing' };
   if (typeof value !== 'object' || value === null) {
     throw new DelayInvalidError('history', `must be false or { keep: '24h' }, not ${shown(value)}`);
   }
@@ -234,6 +234,14 @@ function parseHistory(value: unknown): Pick<ResolvedOptions, 'historyKeeps' | 'h
 
 const keepMsOf = (value: unknown, field: string): number =>
   parseDurationBetween(value, field, '1s', '36525d');
+
+/** What other nodes left when history was switched off. */
+const ABANDONED: HistoryKeep = {
+  keepMs: 86_400_000,
+  names: [],
+  areOthers: true,
+  isAbandoned: true,
+};
 
 const KEPT_NAMES_MAX = 1_000;
 /** Each is a walk through history. */
@@ -260,8 +268,11 @@ function historyKeepsOf(keepMs: number, names: unknown): HistoryKeep[] {
       `must have at most ${KEPT_TIMES_MAX} different times, not ${byTime.size}`,
     );
   }
-  const keeps = [...byTime].map(([ms, its]) => ({ keepMs: ms, names: its, areOthers: false }));
-  return [...keeps, { keepMs, names: [...byTime.values()].flat(), areOthers: true }];
+  const isAbandoned = false;
+  return [
+    ...[...byTime].map(([ms, its]) => ({ keepMs: ms, names: its, areOthers: false, isAbandoned })),
+    { keepMs, names: [...byTime.values()].flat(), areOthers: true, isAbandoned },
+  ];
 }
 
 const SCHEMA_PATTERN = /^[a-z_][a-z0-9_]{0,47}$/;

@@ -26,7 +26,7 @@ import {
 import { forgetAbortsSql } from './sql/attempts.sql.js';
 import { forgetPermitsSql, forgetQuotasSql } from './sql/claim.sql.js';
 import { loadSql, sweepSql } from './sql/fetch.sql.js';
-import { pruneAbandonedSql, pruneSql } from './sql/history.sql.js';
+import { pruneSql } from './sql/history.sql.js';
 import {
   forgetNodesSql,
   forgetPausesSql,
@@ -52,7 +52,6 @@ export class NodeStore {
       leave: leaveSql(tables),
       unserved: unservedSql(tables),
       prune: pruneSql(tables),
-      pruneAbandoned: pruneAbandonedSql(tables),
       forgetNodes: forgetNodesSql(tables),
       forgetPauses: forgetPausesSql(tables),
       forgetQuotas: forgetQuotasSql(tables),
@@ -143,18 +142,13 @@ export class NodeStore {
 
   /** Deletes what is older than is kept, of a page of history; `read`: how much the page had. */
   async prune(
-    { keepMs, names, areOthers }: HistoryKeep,
+    { keepMs, names, areOthers, isAbandoned }: HistoryKeep,
     behind: PagePosition,
     limit: number,
   ): Promise<{ count: number; read: number; end: PagePosition }> {
-    const parameters = [limit, ...behind, keepMs, texts(names), areOthers];
+    const parameters = [limit, ...behind, keepMs, texts(names), areOthers, isAbandoned];
     const page = await this.#one<DeletedAnswer>(this.#sql.prune, parameters);
     return { count: Number(page.count), read: Number(page.read), end: endOf(page) ?? behind };
-  }
-
-  /** Deletes history rows, but only if none is younger: then no node keeps history any more. */
-  async pruneAbandoned(keepMs: number, limit: number): Promise<number> {
-    return Number((await this.#one<CountAnswer>(this.#sql.pruneAbandoned, [keepMs, limit])).count);
   }
 
   /** Deletes nodes that were not seen for `staleMs`. @returns how many */

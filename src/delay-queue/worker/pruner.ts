@@ -20,8 +20,6 @@ const PAUSES_AFTER_MS = NODES_AFTER_MS;
 const QUOTAS_AFTER_MS = 2 * NODES_AFTER_MS;
 /** A running attempt is aborted within seconds; that of a paused process is over by then, too. */
 const ABORTS_AFTER_MS = 60 * 60 * 1_000;
-/** Where history was switched off, its rows are removed once the last one is this old. */
-const ABANDONED_AFTER_MS = NODES_AFTER_MS;
 const RARELY_EVERY_MS = 60 * 60 * 1_000;
 
 /** What was locked when history was walked is met again then. */
@@ -65,7 +63,6 @@ export class Pruner {
   }
 }
 
-/** @param historyKeeps how long history is kept; empty: this node keeps none, and removes old rows */
 export function prunersOf(
   store: NodeStore,
   historyKeeps: readonly HistoryKeep[],
@@ -77,13 +74,12 @@ export function prunersOf(
   const quotas = (limit: number) => store.forgetQuotas(QUOTAS_AFTER_MS, limit);
   const permits = (limit: number) => store.forgetPermits(limit);
   const aborts = (limit: number) => store.forgetAborts(ABORTS_AFTER_MS, limit);
-  const abandoned = (limit: number) => store.pruneAbandoned(ABANDONED_AFTER_MS, limit);
   const history = historyKeeps.map((keep) => historyWalk(store, keep));
   const every = (everyMs: number, prunes: ((limit: number) => Promise<number>)[]) =>
     prunes.map((prune) => new Pruner(prune, everyMs, events, idle));
   return [
     ...every(RARELY_EVERY_MS, [nodes, pauses, quotas, permits, aborts]),
-    ...every(HISTORY_EVERY_MS, history.length === 0 ? [abandoned] : history),
+    ...every(HISTORY_EVERY_MS, history),
   ];
 }
 

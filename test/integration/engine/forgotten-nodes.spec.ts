@@ -46,7 +46,7 @@ const nodes = async (): Promise<string[]> =>
 
 it.each([
   ['with history', resolveOptions().historyKeeps],
-  ['without history', []],
+  ['without history', resolveOptions({ history: false }).historyKeeps],
 ])('%s, nodes of processes that were only ever killed go away', async (_, historyKeeps) => {
   await seen(KILLED, 'killed ', '25 hours');
   await seen(1, 'killed today ', '23 hours');

@@ -34,7 +34,7 @@ describe('the options of the module', () => {
       idleForMs: null,
       claimBatch: 500,
       connections: 3,
-      historyKeeps: [{ keepMs: 86_400_000, names: [], areOthers: true }],
+      historyKeeps: [{ keepMs: 86_400_000, names: [], areOthers: true, isAbandoned: false }],
       historyKept: 'ends',
       drainTimeoutMs: 20_000,
       payloadBytesMax: 65_536,
@@ -87,7 +87,7 @@ describe('the options of the module', () => {
       horizonMs: 60_000,
       loadEveryMs: 5_000,
       idleForMs: 600_000,
-      historyKeeps: [],
+      historyKeeps: [{ keepMs: 86_400_000, names: [], areOthers: true, isAbandoned: true }],
       historyKept: 'nothing',
       drainTimeoutMs: 0,
       payloadBytesMax: 1_048_576,
@@ -98,7 +98,12 @@ describe('the options of the module', () => {
     });
   });
 
-  const dayOfOthers = { keepMs: 86_400_000, names: [] as string[], areOthers: true };
+  const dayOfOthers = {
+    keepMs: 86_400_000,
+    names: [] as string[],
+    areOthers: true,
+    isAbandoned: false,
+  };
 
   it.each([
     [{ keep: '7d' }, 'ends', [{ ...dayOfOthers, keepMs: 604_800_000 }]],
@@ -107,7 +112,7 @@ describe('the options of the module', () => {
       { names: { a: '1h', b: '24h', c: 3_600_000, d: undefined } },
       'ends',
       [
-        { keepMs: 3_600_000, names: ['a', 'c'], areOthers: false },
+        { keepMs: 3_600_000, names: ['a', 'c'], areOthers: false, isAbandoned: false },
         { ...dayOfOthers, names: ['a', 'c'] },
       ],
     ],

@@ -18,8 +18,7 @@ const ALLOWED: readonly [file: string, line: RegExp][] = [
   ['sql/server.sql.ts', /const sinceMs = /],
   ['sql/doctor.sql.ts', /pg_catalog\.clock_timestamp\(\)/],
   // A node under test prunes nothing.
-  ['sql/history.sql.ts', /const before = `\(SELECT pg_catalog\.clock_timestamp\(\) - \$1/],
-  ['sql/history.sql.ts', /AND d\.ended_at < \(SELECT pg_catalog\.clock_timestamp\(\) - \$5/],
+  ['sql/history.sql.ts', /\(SELECT pg_catalog\.clock_timestamp\(\) - \$\{ageMs\}/],
   ['sql/claim.sql.ts', /WHERE q\.filled_at < \(SELECT pg_catalog\.clock_timestamp\(\) - \$1/],
   ['sql/nodes.sql.ts', /WHERE p\.until < \(SELECT pg_catalog\.clock_timestamp\(\) - \$1/],
 ];

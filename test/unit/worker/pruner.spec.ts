@@ -71,10 +71,10 @@ it('each kind has its own age and pace, and leaves no timer', async () => {
       calls.push([what, ...given].join(' '));
       return 0;
     };
-  const kinds = ['pruneAbandoned', 'forgetNodes', 'forgetPauses', 'forgetQuotas'];
+  const kinds = ['forgetNodes', 'forgetPauses', 'forgetQuotas'];
   const methods = [...kinds, 'forgetPermits'].map((kind) => [kind, told(kind)]);
-  const prune = async ({ keepMs }: HistoryKeep, _: unknown, limit: number) => {
-    await told('prune')(keepMs, limit);
+  const prune = async ({ keepMs, isAbandoned }: HistoryKeep, _: unknown, limit: number) => {
+    await told(isAbandoned ? 'abandoned' : 'prune')(keepMs, limit);
     return { count: 0, read: 0, end: FIRST_PAGE };
   };
   const store = Object.fromEntries([...methods, ['prune', prune]]) as NodeStore;
@@ -104,7 +104,7 @@ it('each kind has its own age and pace, and leaves no timer', async () => {
   calls.length = 0;
   begins(false);
   await pass(30_000);
-  expect(calls).toContain(`pruneAbandoned ${day} ${BATCH}`);
+  expect(calls).toContain(`abandoned ${day} ${BATCH}`);
 });
 
 it('history is walked once, then goes on where it ended, and is walked again after a day', async () => {
@@ -118,7 +118,7 @@ it('history is walked once, then goes on where it ended, and is walked again aft
     const end = pages.shift();
     return { count: 0, read: end === undefined ? 0 : limit, end: end ?? behind };
   };
-  const keep = { keepMs: HOUR_MS, names: ['a'], areOthers: false };
+  const keep = { keepMs: HOUR_MS, names: ['a'], areOthers: false, isAbandoned: false };
   const walk = historyWalk({ prune } as NodeStore, keep);
   for (let page = 0; page < 4; page += 1) await walk(BATCH);
   expect(from).toEqual([FIRST_PAGE, ['1', '1', '0'], ['2', '2', '0'], ['2', '2', '0']]);

@@ -136,6 +136,10 @@ export const skippedTo = (due: string, of: string): string =>
   `pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('call', '${'catchUp' satisfies MoveCall}', 'atMs', ${NOW_MS},
              'fromMs', ${wholeEpochMs(`${of}.skipped_from`)}, 'toMs', ${wholeEpochMs(due)}, 'skipped', ${of}.skipped))`;
 
+/** SQL for the instant of that age. */
+const before = (ageMs: string): string =>
+  `(SELECT pg_catalog.clock_timestamp() - ${ageMs}::float8 * interval '1 millisecond')`;
+
 /**
  * Deletes the oldest rows of a table, except those that another session locks. Parameters: age_ms,
  * limit. Answers how many.
@@ -143,37 +147,23 @@ export const skippedTo = (due: string, of: string): string =>
  * @param by the column that finds the chosen rows again
  * @param since the instant that a row's age counts from
  * @param order of the index that has the oldest first
- * @param onlyWithoutNewer deletes nothing while a younger row exists
  */
 export const deleteOldest = (
   table: string,
-  {
-    by,
-    since,
-    order,
-    onlyWithoutNewer = false,
-  }: { by: string; since: string; order: string; onlyWithoutNewer?: boolean },
-): string => {
-  const before = `(SELECT pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond')`;
-  return `
+  { by, since, order }: { by: string; since: string; order: string },
+): string => `
 WITH deleted AS (
   DELETE FROM ${table}
   WHERE ${by} = ANY (ARRAY(
     SELECT ${by}
     FROM ${table}
-    WHERE ${since} < ${before}${
-      onlyWithoutNewer
-        ? `
-      AND NOT (SELECT EXISTS (SELECT FROM ${table} WHERE ${since} >= ${before}))`
-        : ''
-    }
+    WHERE ${since} < ${before('$1')}
     ORDER BY ${order}
     LIMIT $2::int
     FOR UPDATE SKIP LOCKED))
   RETURNING id
 )
 SELECT pg_catalog.count(*)::text AS count FROM deleted`;
-};
 
 /**
  * CTEs `page` and `gone`: a page of history, and what is meant of it, deleted. By ctid, which is safe
@@ -210,29 +200,19 @@ FROM (VALUES (1)) one LEFT JOIN (
 ) l ON true`;
 
 /**
- * Deletes, of a page of what is older than the age, the rows of these names, or of all others.
- * Parameters: limit; instant, id and epoch of the row to start behind; keep_ms, names[], others.
+ * Deletes, of a page of what is older than the age, the rows of these names, or of all others; if
+ * `abandoned`, only while no row is younger: that comes from a node that keeps history. Parameters:
+ * limit; instant, id and epoch of the row to start behind; keep_ms, names[], others, abandoned.
  */
 export const pruneSql = (tables: Tables): string => `
 WITH ${deletedOf(
   tables,
   `(d.name = ANY ($6::text[])) <> $7::boolean AS is_meant FROM ${tables.history} d
-  WHERE ${BEHIND} AND d.ended_at < (SELECT pg_catalog.clock_timestamp() - $5::float8 * interval '1 millisecond')
+  WHERE ${BEHIND} AND d.ended_at < ${before('$5')}
+    AND NOT ($8::boolean AND (SELECT EXISTS (SELECT FROM ${tables.history} WHERE ended_at >= ${before('$5')})))
   ${OLDEST_FIRST}`,
   '1 AS one',
 )}${PAGE_ANSWER}`;
-
-/**
- * Deletes the oldest rows for a node without history, while none is younger: a younger row comes
- * from a node that keeps history, and prunes it by its own rule. Parameters: age_ms, limit.
- */
-export const pruneAbandonedSql = ({ history }: Tables): string =>
-  deleteOldest(history, {
-    by: 'ctid',
-    since: 'ended_at',
-    order: 'ended_at, id, epoch',
-    onlyWithoutNewer: true,
-  });
 
 export const ENDED = {
   id: asText('d.id::text'),
