@@ -1,10 +1,15 @@
 import { expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import ts from 'typescript';
 import { projectOptions } from './compile.js';
-import { allDocuments, codeBlocks, type Document } from './documents.js';
+import { allDocuments, codeBlocks, type Document, readDocument, ROOT } from './documents.js';
 import { unpack } from './unpacked.js';
 
 const LONG_MS = 240_000;
+
+/** Pages whose code is an application's: `npm run test:apps` compiles and runs it, with packages that are not here. */
+const APPLICATIONS: Record<string, string> = { 'docs/vendure.md': 'test/apps/vendure/src' };
 
 /** Names with payloads that any of these documents declares. */
 function declaredIn(documents: readonly Document[]): string[] {
@@ -73,7 +78,9 @@ const GIVEN = [
 it(
   'the code in the documents compiles, and what would not is told with its line',
   () => {
-    const documents = allDocuments().filter((document) => codeBlocks(document, 'ts').length > 0);
+    const documents = allDocuments().filter(
+      (document) => !(document.path in APPLICATIONS) && codeBlocks(document, 'ts').length > 0,
+    );
     expect(documents.map(({ path }) => path)).toEqual(
       expect.arrayContaining(['README.md', 'docs/getting-started.md', 'docs/recipes/campaign.md']),
     );
@@ -84,3 +91,12 @@ it(
   },
   LONG_MS,
 );
+
+it.each(Object.entries(APPLICATIONS))('the code in %s is that of %s', (path, folder) => {
+  const blocks = codeBlocks(readDocument(path), 'ts');
+  expect(blocks.length).toBeGreaterThan(0);
+  for (const { code } of blocks) {
+    const [, file = '', shown] = /^\/\/ ([\w.-]+\.ts)\n([^]+)$/.exec(code) ?? [];
+    expect(readFileSync(join(ROOT, folder, file), 'utf8')).toContain(shown);
+  }
+});

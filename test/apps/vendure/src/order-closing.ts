@@ -16,7 +16,6 @@ import {
   OnDelay,
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
-import type { EntityManager } from 'typeorm';
 import { lockOrder } from './order-lock';
 
 declare module 'nestjs-delay-queue' {
@@ -24,8 +23,6 @@ declare module 'nestjs-delay-queue' {
     'order.close': { orderId: ID };
   }
 }
-
-const PAID = ['PaymentAuthorized', 'PaymentSettled'];
 
 @Injectable()
 export class OrderClosing implements OnApplicationBootstrap {
@@ -45,13 +42,15 @@ export class OrderClosing implements OnApplicationBootstrap {
   }
 
   @OnDelay('order.close', { transactional: true })
-  async close(
-    { payload: { orderId } }: Delay<'order.close'>,
-    { manager }: TransactionalDelayContext,
-  ): Promise<void> {
+  async close({ payload }: Delay<'order.close'>, { manager }: TransactionalDelayContext) {
+    const { orderId } = payload;
     const ctx = await this.requestContexts.create({ apiType: 'admin' });
-    await within(manager, this.connection).withTransaction(ctx, async (joined) => {
-      const state = await lockOrder(this.connection, joined, orderId);
+    // Its transactions are savepoints in the attempt's.
+    const connection: TransactionalConnection = Object.create(this.connection, {
+      rawConnection: { value: { createQueryRunner: () => manager.queryRunner } },
+    });
+    await connection.withTransaction(ctx, async (joined) => {
+      const state = await lockOrder(connection, joined, orderId);
       if (state !== 'ArrangingPayment') return;
       const result = await this.orders.transitionToState(joined, orderId, 'Cancelled');
       if (isGraphQlErrorResult(result)) throw new Error(result.transitionError);
@@ -59,8 +58,7 @@ export class OrderClosing implements OnApplicationBootstrap {
   }
 
   /** In the transaction that moves the order, whoever moves it. */
-  private async follow(event: OrderStateTransitionEvent): Promise<void> {
-    const { ctx, order, fromState, toState } = event;
+  private async follow({ ctx, order, fromState, toState }: OrderStateTransitionEvent) {
     const { manager } = this.connection.getRepository(ctx, Order);
     const key = String(order.id);
     if (toState === 'ArrangingPayment') {
@@ -69,17 +67,8 @@ export class OrderClosing implements OnApplicationBootstrap {
     }
     if (fromState !== 'ArrangingPayment') return;
     await this.delays.cancel('order.close', key, { manager });
-    if (PAID.includes(toState)) return;
+    if (['PaymentAuthorized', 'PaymentSettled'].includes(toState)) return;
     const lines = order.lines.map(({ id, quantity }) => ({ orderLineId: id, quantity }));
     await this.stock.createReleasesForOrderLines(ctx, lines);
   }
-}
-
-/** Vendure's connection, whose transactions are savepoints in that of the attempt. */
-function within(
-  { queryRunner }: EntityManager,
-  connection: TransactionalConnection,
-): TransactionalConnection {
-  const rawConnection = { createQueryRunner: () => queryRunner };
-  return Object.create(connection, { rawConnection: { value: rawConnection } });
 }

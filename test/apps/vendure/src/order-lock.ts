@@ -9,12 +9,8 @@ import {
 } from '@vendure/core';
 import { In } from 'typeorm';
 
-/** Locks the order's row until the transaction ends. @returns its state, which stays as it is until then */
-export async function lockOrder(
-  connection: TransactionalConnection,
-  ctx: RequestContext,
-  id: ID,
-): Promise<OrderState> {
+/** Locks the order's row until the transaction ends. @returns its state until then */
+export async function lockOrder(connection: TransactionalConnection, ctx: RequestContext, id: ID) {
   const lock = { mode: 'pessimistic_write' } as const;
   const found = { where: { id }, lock, loadEagerRelations: false };
   return (await connection.getRepository(ctx, Order).findOneOrFail(found)).state;
@@ -22,7 +18,7 @@ export async function lockOrder(
 
 let connection: TransactionalConnection;
 
-/** Before Vendure's own checks of a transition: the order's row, then its stock, always in the order of ids. */
+/** Before Vendure's own checks: the order's row, then its stock in the order of ids. */
 export const orderLock: OrderProcess<OrderState> = {
   init(injector) {
     connection = injector.get(TransactionalConnection);

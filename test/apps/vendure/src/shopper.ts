@@ -1,7 +1,6 @@
 interface Answer {
   __typename: string;
   id: string;
-  code: string;
   message: string;
 }
 
@@ -16,15 +15,18 @@ export class Shopper {
 
   constructor(private readonly shopApi: string) {}
 
-  /** @returns the order, which waits for its payment */
-  async checkOut(lines: readonly Line[]): Promise<{ id: string; code: string }> {
+  async fill(lines: readonly Line[]): Promise<void> {
     for (const { variant, quantity } of lines) {
       await this.#placed(
         `addItemToOrder(productVariantId: "${variant}", quantity: ${quantity}) { __typename ... on Order { id } ... on ErrorResult { message } }`,
       );
     }
+  }
+
+  /** @returns the order, which waits for its payment */
+  checkOut(): Promise<{ id: string }> {
     return this.#placed(
-      `transitionOrderToState(state: "ArrangingPayment") { __typename ... on Order { id code } ... on OrderStateTransitionError { message: transitionError } }`,
+      `transitionOrderToState(state: "ArrangingPayment") { __typename ... on Order { id } ... on OrderStateTransitionError { message: transitionError } }`,
     );
   }
 
