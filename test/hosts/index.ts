@@ -1,6 +1,7 @@
 /**
  * `npm run test:hosts`: one application that takes the package from its tarball, under each agent, runtime and bundler. Each
  * is installed in a temporary folder, closes and pays orders, is killed, drains, and is judged by what Postgres has committed.
+ * `zones` runs two releases of Node by turns on one queue.
  *
  *     npm run test:hosts                       # all
  *     npm run test:hosts -- --only bun,sentry  # some

@@ -142,7 +142,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
   },
   'runs-once-too-often': {
     about: 'counts a limit from the run after the first one',
-    patches: [patch(RECURRENCE, 'ran >= this.#limit', 'ran > this.#limit')],
+    patches: [patch(RECURRENCE, 'ran >= limit', 'ran > limit')],
     tests: ['unit/recurrence/recurrence'],
   },
   'ends-without-leave': {

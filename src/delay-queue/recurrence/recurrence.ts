@@ -5,7 +5,7 @@ import { offsetIn, sameWallClock } from './zone-rules.js';
 /** The instants of a recurrence, in milliseconds since 1970. */
 interface Instants {
   /** The first instant after `ms`; undefined if there is none. */
-  after(ms: number): number | undefined;
+  readonly after: (ms: number) => number | undefined;
   /** The last instant up to `ms`; undefined if there is none. */
   by(ms: number): number | undefined;
   /**
@@ -131,16 +131,12 @@ const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 export class Recurrence {
   readonly #catchUp: CatchUp;
   readonly #instants: Instants;
-  readonly #limit: number;
-  readonly #ran: number;
 
   /** @throws if it is unreadable: written by another version of this library, or another program */
   constructor(private readonly repeat: StoredRepeat) {
     checkKnown(repeat);
-    const { catchUp, until, limit = Infinity, ran = 0 } = repeat;
+    const { catchUp, until } = repeat;
     this.#catchUp = catchUp;
-    this.#limit = limit;
-    this.#ran = ran;
     const instants =
       'every' in repeat
         ? everyMs(repeat.every, repeat.from ?? 0)
@@ -161,18 +157,20 @@ export class Recurrence {
    */
   skipped(dueMs: number, ranMs: number | undefined, nextMs: number): Skipped | undefined {
     if (this.#catchUp === 'each') return undefined;
-    let skipped: Skipped | undefined;
-    const after = (ms: number): number | undefined => this.#instants.after(this.#here(ms));
-    let ms = dueMs === ranMs ? after(dueMs) : dueMs;
-    while (ms !== undefined && ms < nextMs && (skipped?.count ?? 0) < this.#instants.countedMax) {
-      if (ms !== ranMs) {
-        skipped ??= { count: 0, fromMs: ms, toMs: ms };
-        skipped.count += 1;
-        skipped.toMs = ms;
-      }
+    const skipped: Skipped = { count: 0, fromMs: dueMs, toMs: dueMs };
+    const add = (ms: number): void => {
+      if (skipped.count === 0) skipped.fromMs = ms;
+      skipped.count += 1;
+      skipped.toMs = ms;
+    };
+    if (dueMs !== ranMs) add(dueMs);
+    const { after, countedMax } = this.#instants;
+    let ms = after(this.#here(dueMs));
+    while (ms !== undefined && ms < nextMs && skipped.count < countedMax) {
+      if (ms !== ranMs || dueMs === ranMs) add(ms);
       ms = after(ms);
     }
-    return skipped;
+    return skipped.count === 0 ? undefined : skipped;
   }
 
   /**
@@ -222,14 +220,15 @@ export class Recurrence {
    * @throws as {@link nextMs}
    */
   goesOn(how: HowEnded, rowDueMs: number, dueMs: number, nowMs: number): GoesOn {
-    const ran = how === 'missed' ? this.#ran : this.#ran + 1;
-    const isEnded = how === 'stopped' || ran >= this.#limit;
+    const { limit, ran: before = 0 } = this.repeat;
+    const ran = how === 'missed' ? before : before + 1;
+    const isEnded = how === 'stopped' || (limit !== undefined && ran >= limit);
     const nextMs = isEnded ? undefined : this.nextMs(dueMs, nowMs);
     const lastMs = isEnded ? dueMs : (nextMs ?? Infinity);
     return {
       nextMs,
       skipped: this.skipped(rowDueMs, how === 'missed' ? undefined : dueMs, lastMs),
-      more: { ...(this.#limit < Infinity && { ran }), ...computedHere(this.repeat, nextMs) },
+      more: { ...(limit !== undefined && { ran }), ...computedHere(this.repeat, nextMs) },
     };
   }
 }

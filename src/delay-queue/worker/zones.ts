@@ -26,14 +26,14 @@ export class Zones {
   /** A call makes a delay recur in that zone. In the background: the call is answered already. */
   used(zone: string): void {
     if (this.#compared.has(zone)) return;
-    this.#using = this.#using.then(() => this.#tried(() => this.compare([zone])));
+    this.#using = this.#using.then(() => this.#tried(() => this.#compare([zone])));
   }
 
   /** At the start of a node: zones of its declarations, and of the delays with its names. */
   async follow(declared: readonly string[], names: readonly string[]): Promise<void> {
     await this.#tried(async () => {
-      await this.compare([...declared, ...(await this.store.zones(names))]);
-      await this.move(names);
+      await this.#compare([...declared, ...(await this.store.zones(names))]);
+      await this.#move(names);
     });
   }
 
@@ -42,7 +42,7 @@ export class Zones {
     await this.#using;
   }
 
-  async compare(zones: Iterable<string>): Promise<void> {
+  async #compare(zones: Iterable<string>): Promise<void> {
     for (const zone of zones) {
       if (this.#isOver || this.#compared.has(zone) || this.#compared.size >= ZONES_MAX) continue;
       this.#compared.add(zone);
@@ -55,7 +55,8 @@ export class Zones {
    * Moves delays to the time of day that they were computed for, if their zone has changed since.
    * Only with newer zone data: otherwise two nodes would move them back and forth.
    */
-  async move(names: readonly string[], ownTz = process.versions['tz']): Promise<void> {
+  async #move(names: readonly string[]): Promise<void> {
+    const { tz: ownTz } = process.versions;
     if (ownTz === undefined) return;
     const found = await this.store.computedElsewhere(ownTz, names);
     const moves = found.flatMap((instant) => {

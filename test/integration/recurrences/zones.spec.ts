@@ -130,6 +130,24 @@ describe('a due time that other zone data has computed', () => {
     );
   };
 
+  it('stands as declared, and for a call that says the same rule', async () => {
+    await stage.truncate('delay');
+    await plant('declared', { tz: '9999z', declared: true });
+    await plant('called', { tz: '9999z' });
+    const rule = { cron: '0 9 * * *', timeZone: ZONE };
+    const node = await stage.start({
+      providers: [repeated(handler(), NAME, { ...rule, key: 'declared' })],
+    });
+    const { dueAt } = await node.delays.schedule(NAME, null, { key: 'called', repeat: rule });
+    const found = await node.delays.find(NAME, 'declared');
+    expect([dueAt, found?.dueAt, found?.moveLog]).toEqual([new Date(dueMs), new Date(dueMs), []]);
+    const rows = await stage.sql<{ offset: number }>(
+      `SELECT (repeat -> 'offset')::int AS offset FROM delay_queue.delay`,
+    );
+    expect(rows.map(({ offset }) => offset)).toEqual([THEIRS, THEIRS]);
+    await node.stop();
+  });
+
   it('moves to the same time of day, by newer data alone and where it waits for that', async () => {
     await stage.truncate('delay');
     await plant('older', {});

@@ -160,3 +160,19 @@ it('the same hands of a clock: in an hour that comes twice the first, in one tha
     '2026-03-28T20:45:00.000Z',
   ]);
 });
+
+it('a time of day that falls on the instant of the run by these rules is left out like any other', () => {
+  const dueMs = Date.parse('2026-01-10T17:00Z');
+  const recurrence = new Recurrence({
+    cron: '0 9,10 * * *',
+    timeZone: 'America/Phoenix',
+    catchUp: 'latest',
+    from: dueMs,
+    offset: -480,
+  });
+  const nowMs = Date.parse('2026-01-11T16:30Z');
+  expect(recurrence.goesOn('ran', dueMs, dueMs, nowMs)).toMatchObject({
+    nextMs: Date.parse('2026-01-11T16:00Z'),
+    skipped: { count: 1, fromMs: dueMs, toMs: dueMs },
+  });
+});
