@@ -79,6 +79,7 @@ const handles =
   (value) =>
     handlerSettings({ name: 'test.b', options: make(value) }, 'A.b', DEFAULTS, () => {});
 const recurs: Door = (value) => schedules('repeat')({ every: value });
+const recursUntil: Door = (until) => schedules('repeat')({ every: '1h', until });
 const judges =
   (field: string): Door =>
   (value) =>
@@ -117,7 +118,10 @@ const CALLS: Readonly<Record<string, Door>> = {
   'RescheduleTo.extendBy': moves('extendBy'),
   'ScheduleOptions.maxWait': schedules('maxWait', { after: 0 }),
   'RepeatInterval.every': recurs,
+  'RepeatRule.every': recurs,
   'RepeatOptions.every': recurs,
+  'RepeatOptions.until': recursUntil,
+  'RepeatEnd.until': recursUntil,
   'RepeatDelayOptions.every': (value) =>
     atStart('A.b', () => declarationOf('test.b', { every: value }, DEFAULTS.payloads)),
   'DelayBatchContext.postpone': postpones,
@@ -167,7 +171,7 @@ const CALLS: Readonly<Record<string, Door>> = {
 
 /** What the package answers. */
 const ANSWERS =
-  /^(?:Delay|DelayInfo|ListedDelay|DelayRecord|Delay(?:Attempt|Move|Wait|Pause|Explanation(?:Cause)?)|NodeStats|StubScheduled|DelayRun|\w+(?:Result|Event|Message))\./;
+  /^(?:Delay|DelayInfo|DelayRepeat|ListedDelay|DelayRecord|Delay(?:Attempt|Move|Wait|Pause|Explanation(?:Cause)?)|NodeStats|StubScheduled|DelayRun|\w+(?:Result|Event|Message))\./;
 
 /** Of the declarations: where a duration or an instant is taken, and which of both. */
 function doorsIn(declarations: Declarations): { door: string; isDuration: boolean }[] {
