@@ -63,6 +63,32 @@ it('dashboard.md: the viewer is whom the application knows, and may do what the 
   expect((await seenBy('support@shop.example')).body.actions).toEqual(['view', 'retry', 'runNow']);
 });
 
+it('dashboard.md: on Fastify, a hook of the adapter says who asks', async () => {
+  const [{ delaysDashboard }, { adapterThatKnows }] = await Promise.all([
+    load('delays-dashboard.ts'),
+    load('fastify-adapter.ts'),
+  ]);
+  const userOf = async ({ headers: { email } }: { headers: Record<string, unknown> }) =>
+    email && { email, isSupport: false };
+  dashboard = await DashboardApp.start({
+    url: database.url,
+    module: delaysDashboard,
+    server: adapterThatKnows(userOf),
+    // As @fastify/compress or a session's plugin would be, registered later: it runs behind the dashboard.
+    prepare: (host) => {
+      host
+        .getHttpAdapter()
+        .getInstance()
+        .addHook('onRequest', async (request: { raw: object }) => {
+          Object.assign(request.raw, { user: { email: 'nobody', isSupport: false } });
+        });
+    },
+  });
+  expect((await dashboard.get('api/session')).status).toBe(404);
+  const { body } = await dashboard.get<Session>('api/session', { email: 'boss@shop.example' });
+  expect(body.who).toBe('boss@shop.example');
+});
+
 it('dashboard.md: a card is never shown', async () => {
   const { redact } = await load('payloads.ts');
   dashboard = await DashboardApp.start({ url: database.url, dashboard: { redact } });

@@ -19,7 +19,7 @@ export interface DashboardSetup extends NodeSetup {
   dashboard?: Partial<DelayQueueDashboardOptions>;
   /** In the place of one made of `dashboard`. */
   module?: DynamicModule;
-  server?: 'express' | 'fastify';
+  server?: 'express' | 'fastify' | FastifyAdapter;
   /** `false`: the application parses no bodies. */
   bodyParser?: false;
   /** Default: any that is free. */
@@ -66,7 +66,8 @@ export class DashboardApp {
           }),
       ],
     };
-    const adapter = server === 'express' ? new ExpressAdapter() : new FastifyAdapter();
+    const own = server === 'express' ? new ExpressAdapter() : new FastifyAdapter();
+    const adapter = typeof server === 'string' ? own : server;
     const app = await NestFactory.create(root, adapter, {
       logger: setup.logger ?? false,
       abortOnError: false,
