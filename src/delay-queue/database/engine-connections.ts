@@ -126,7 +126,10 @@ export class EngineConnections implements Runner {
     client.on('error', () => {});
     const opened = this.#open(client);
     const advice = opened.then(() => adviceOfPgpool(client)).catch(() => undefined);
-    this.#early = { client, opened: advice.then(() => opened) };
+    const asked = advice.then(() => opened);
+    // Whoever takes the connection is told; nobody does where the start fails before.
+    asked.catch(() => {});
+    this.#early = { client, opened: asked };
     return advice;
   }
 

@@ -94,13 +94,13 @@ export class Engine implements ProducersEngine {
     this.#connections = connections;
     this.built(this, connections);
     try {
-      const advised = connections.openEarly();
+      void connections.openEarly().then((message) => {
+        if (message !== undefined) this.events.emit('advice', { message });
+      });
       // In a transaction: a pooler in statement mode lends no session for one.
       const findings = await connections.inTransaction((runner) =>
         preflight(runner, this.options.schema, options.schema),
       );
-      const message = await advised;
-      if (message !== undefined) this.events.emit('advice', { message });
       await createClock(connections, this.options);
       await this.#begin(connections, findings);
     } catch (error) {

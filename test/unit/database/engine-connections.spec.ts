@@ -137,6 +137,17 @@ describe('a connection beside the pool', () => {
     expect(clients[0]!.ends).toBe(1);
   });
 
+  it('that was opened early in vain is told to whoever takes it, and to nobody else', async () => {
+    class Refused extends FakeClient {
+      override connect = async () => Promise.reject(new Error('no session is left'));
+    }
+    const refused = make({ Client: Refused });
+    expect(await refused.openEarly()).toBeUndefined();
+    await new Promise(setImmediate);
+    await expect(refused.open(refused.dedicated())).rejects.toThrow('no session is left');
+    await refused.close();
+  });
+
   it('may be of a class of the application’s', () => {
     class OwnClient extends FakeClient {}
     expect(make({ Client: OwnClient }).dedicated()).toBeInstanceOf(OwnClient);
