@@ -44,6 +44,7 @@ const ON_EMBEDDED: LeftOut[] = ['embedded-postgres', 'chaos-server', 'chaos-faul
 const OF_THE_PROCESS: LeftOut[] = [
   'around',
   'batch-pace',
+  'crowd',
   'prefetch',
   'full-wheel',
   'growth',
