@@ -63,13 +63,15 @@ it('dashboard.md: the viewer is whom the application knows, and may do what the 
   expect((await seenBy('support@shop.example')).body.actions).toEqual(['view', 'retry', 'runNow']);
 });
 
+/** As by a session. */
+const userOf = async ({ headers: { email } }: { headers: Record<string, unknown> }) =>
+  email && { email, isSupport: false };
+
 it('dashboard.md: on Fastify, a hook of the adapter says who asks', async () => {
   const [{ delaysDashboard }, { adapterThatKnows }] = await Promise.all([
     load('delays-dashboard.ts'),
     load('fastify-adapter.ts'),
   ]);
-  const userOf = async ({ headers: { email } }: { headers: Record<string, unknown> }) =>
-    email && { email, isSupport: false };
   dashboard = await DashboardApp.start({
     url: database.url,
     module: delaysDashboard,
