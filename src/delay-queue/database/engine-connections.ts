@@ -127,7 +127,7 @@ export class EngineConnections implements Runner {
     const opened = this.#open(client);
     const advice = opened.then(() => adviceOfPgpool(client)).catch(() => undefined);
     const asked = advice.then(() => opened);
-    // Whoever takes the connection is told; nobody does where the start fails before.
+    // `open` passes the error on. A start that fails earlier never calls it.
     asked.catch(() => {});
     this.#early = { client, opened: asked };
     return advice;

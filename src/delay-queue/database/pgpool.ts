@@ -27,7 +27,7 @@ export async function adviceOfPgpool(client: Client): Promise<string | undefined
 }
 
 interface Session {
-  /** Of whoever connected to the server; null over a socket in the file system. */
+  /** Of the client as the server sees it; null over a socket in the file system. */
   port: string | null;
   pid: string;
 }

@@ -202,7 +202,7 @@ describe('names and groups', () => {
     expect(await everything()).toBe(before);
   });
 
-  it.each(['named', 'grouped'])('%s erases nobody, and is told why', async (viewer) => {
+  it.each(['named', 'grouped'])('%s may not erase, and is told why', async (viewer) => {
     const before = await everything();
     for (const path of ['api/operations', 'api/preview']) {
       const { status, body } = await app.post<Problem>(path, ORDERS.erase, as(viewer));

@@ -137,7 +137,7 @@ describe('a connection beside the pool', () => {
     expect(clients[0]!.ends).toBe(1);
   });
 
-  it('that was opened early in vain is told to whoever takes it, and to nobody else', async () => {
+  it('that could not be opened early fails its caller alone', async () => {
     class Refused extends FakeClient {
       override connect = async () => Promise.reject(new Error('no session is left'));
     }

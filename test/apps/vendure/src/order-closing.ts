@@ -57,7 +57,7 @@ export class OrderClosing implements OnApplicationBootstrap {
     });
   }
 
-  /** In the transaction that moves the order, whoever moves it. */
+  /** In the transaction that moves the order, on every path. */
   private async follow({ ctx, order, fromState, toState }: OrderStateTransitionEvent) {
     const { manager } = this.connection.getRepository(ctx, Order);
     const key = String(order.id);
