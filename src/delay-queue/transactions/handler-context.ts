@@ -3,7 +3,7 @@ import type { EntityManager, QueryRunner } from 'typeorm';
 import { ignoreRejection } from '../api/adopted.js';
 import { DelayInvalidError } from '../api/errors.js';
 import { readable, shown } from '../config/known-options.js';
-import type { Occurrence } from '../recurrence/recurrence.js';
+import type { Occurrence } from '../recurrence/occurrence.js';
 import type { OwnAttempt } from '../store/rows/delay-rows.js';
 
 /** A handler's call, as seen by the code that the handler calls. */

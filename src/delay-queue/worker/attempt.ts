@@ -11,7 +11,8 @@ import {
 import { isOf } from '../config/known-options.js';
 import type { Runner } from '../database/runner.js';
 import type { Handler } from '../handlers/handler.registry.js';
-import type { Occurrence, Skipped, StoredRepeat } from '../recurrence/recurrence.js';
+import type { Occurrence } from '../recurrence/occurrence.js';
+import type { Skipped, StoredRepeat } from '../recurrence/recurrence.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { Recurring } from '../store/rows/answers.js';
 import type { ClaimedRow, Retry } from '../store/rows/attempt-rows.js';

@@ -1,6 +1,6 @@
 import type { DelayEvents } from '../api/events.js';
 import type { Handler, HandlerRegistry } from '../handlers/handler.registry.js';
-import { occurrenceOf } from '../recurrence/recurrence.js';
+import { occurrenceOf } from '../recurrence/occurrence.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { LookedRow, OnDeadRow } from '../store/rows/attempt-rows.js';
 import { lockedPauseMs, rest, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';

@@ -2,12 +2,11 @@ import { describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { CatchUp } from 'nestjs-delay-queue';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
+import { Occurrence, occurrenceOf } from '../../../src/delay-queue/recurrence/occurrence.js';
 import {
   cronIn,
   everyMs,
   MISSED_AFTER_MS,
-  Occurrence,
-  occurrenceOf,
   Recurrence,
   type StoredRepeat,
 } from '../../../src/delay-queue/recurrence/recurrence.js';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { delayChannels, DelayEvents } from 'nestjs-delay-queue';
-import type { Occurrence } from '../../../src/delay-queue/recurrence/recurrence.js';
+import type { Occurrence } from '../../../src/delay-queue/recurrence/occurrence.js';
 import { Completer, type ExhaustedEnd } from '../../../src/delay-queue/worker/completer.js';
 import type { Attempt, OnDead, Outcome } from '../../../src/delay-queue/worker/attempt.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
