@@ -19,6 +19,7 @@ export class HastyClient extends Client {
       if (sql !== SETTINGS_SQL) return query(sql, values, ...rest);
       const [names, settings, ...others] = values as [string[], string[], ...unknown[]];
       const limit = names.indexOf('statement_timeout');
+      if (limit === -1) return query(sql, values, ...rest);
       const hasty = settings.with(limit, String(Number(settings[limit]) / 10));
       return query(sql, [names, hasty, ...others]);
     }) as Client['query'];
