@@ -60,7 +60,7 @@ const [FLOOR, SHOP_FLOOR] = ['no queue', 'the shop, no queue'];
 /** The floors first. */
 const linesOf = (batch: number): Line[] => [
   { system: FLOOR, shown: 'the transaction alone, no queue' },
-  { system: 'bare sessions', shown: 'claim, fence, removal on bare sessions: exactly once' },
+  { system: 'bare sessions', shown: 'claim and removal on bare sessions: exactly once' },
   { system: 'ours, history on', shown: 'ours: exactly once' },
   { system: 'ours, history on', shown: 'ours, concurrency 100', running: { concurrency: 100 } },
   { system: 'ours, history on', shown: `ours, batches of ${batch}`, running: { batch } },

@@ -1,10 +1,9 @@
 import type { Client, QueryResult } from 'pg';
-import { completeOneSql, fenceOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { completeOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
 import { engineSettings } from '../../src/delay-queue/database/connection-config.js';
 import { PreparedStatements } from '../../src/delay-queue/database/prepared-statements.js';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
-import { type FenceAnswer, fencedOf } from '../../src/delay-queue/store/rows/answers.js';
 import type { ClaimedRow } from '../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Adapter, BenchWorker, Hears, Running } from './adapter.js';
 import { OURS } from './ours.js';
@@ -16,7 +15,7 @@ const PAGE = 64;
 const [LEASE_MS, ATTEMPTS_MAX] = [30_000, 10];
 
 /**
- * What exactly once costs at least: the engine's claim, fence and removal, each attempt in three messages, on sessions
+ * What exactly once costs at least: the engine's claim and removal, each attempt in three messages, on sessions
  * of `pg` alone. Nothing is retried, renewed or heard, and the timer is not there.
  */
 export const BARE_SESSIONS: Adapter = {
@@ -24,7 +23,7 @@ export const BARE_SESSIONS: Adapter = {
   name: 'bare sessions',
   settings:
     `bare sessions: the engine's statements on ${SESSIONS} sessions of pg; claims of ${PAGE}, refilled when half is ` +
-    'left; an attempt is BEGIN and fence, the UPDATE, removal and COMMIT',
+    'left; an attempt is BEGIN, the UPDATE, removal and COMMIT',
   onlyByName: 'it is no queue, it shows what the statements of exactly once take',
   handlers: ['close'],
   takesConcurrency: false,
@@ -80,13 +79,9 @@ async function openWorker(url: string, _running: Running, hears: Hears): Promise
 async function attemptsOn(url: string) {
   const client = await connect(url);
   const tables = tablesOf('delay_queue');
-  await client.query(
-    `PREPARE fence AS ${fenceOneSql(tables)}; PREPARE remove AS ${completeOneSql(tables, 'ends')}`,
-  );
+  await client.query(`PREPARE remove AS ${completeOneSql(tables, 'ends')}`);
   const attempt = async ({ id, epoch }: ClaimedRow, n: number): Promise<void> => {
-    const [, fenced] = await answers(client, `BEGIN; EXECUTE fence(${id}, ${epoch}, '30s')`);
-    const { ids } = fencedOf(fenced?.rows[0] as FenceAnswer);
-    if (ids[0] !== id) throw new Error(`the fence of ${id} did not hold`);
+    await client.query('BEGIN');
     const closed = await client.query(ORDERS.close, [n]);
     const [removed] = await answers(client, `EXECUTE remove(${id}, ${epoch}, 0); COMMIT`);
     if (closed.rowCount !== 1 || removed?.rowCount !== 1) throw new Error(`${id} was not closed`);

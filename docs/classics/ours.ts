@@ -17,7 +17,7 @@ declare module 'nestjs-delay-queue' {
 }
 
 /**
- * A row in the transaction that places the order. The handler's transaction holds that row, and a
+ * A row in the transaction that places the order. The handler's transaction removes that row, and a
  * payment's `cancel` answers `running` when it comes too late.
  */
 export const openOurs: OpenDesign = async (shop) => {

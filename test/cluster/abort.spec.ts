@@ -10,7 +10,8 @@ it('what a paused process runs is running; it hears of it when it goes on, or th
   const worker = await cluster.worker(
     'worker',
     { 'test.long': { ...held, timeout: '60s' }, 'test.short': { ...held, timeout: '2s' } },
-    { options: { lease: '2s' } },
+    // So long that it does not end while the process is paused, also on a busy machine.
+    { options: { lease: '8s' } },
   );
   const { delays } = await cluster.producer();
   const abort = (name: 'test.long' | 'test.short', abortWithin: '500ms' | '30s') =>

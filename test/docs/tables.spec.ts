@@ -22,8 +22,8 @@ it('docs/api.md has the tables that the code says', async () => {
 it('docs/api.md has the default of each option', () => {
   for (const [option, value] of rowsUnder('Options')) {
     const name = coded(option);
-    // It is different on each node.
-    if (name === 'nodeName') continue;
+    // They depend on the node, and on its pool.
+    if (name === 'nodeName' || name === 'transactionalConnections') continue;
     const given: unknown = structuredClone(runInNewContext(`(${coded(value)})`));
     const resolved = resolveOptions({ nodeName: 'a', [name]: given });
     expect({ name, ...resolved }).toEqual({ name, ...DEFAULTS });

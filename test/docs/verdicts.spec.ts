@@ -14,7 +14,7 @@ const ROWS: Record<FromOutside, string | null> = {
   retrying: `1, NULL, NULL, clock_timestamp() + interval '1 hour'`,
   running: `1, clock_timestamp() + interval '1 hour', 'another', clock_timestamp()`,
   'lease over': `1, clock_timestamp() - interval '1 hour', 'another', clock_timestamp()`,
-  'lease over, fence held': `1, clock_timestamp() - interval '1 hour', 'another', clock_timestamp()`,
+  'lease over, being removed': `1, clock_timestamp() - interval '1 hour', 'another', clock_timestamp()`,
   dead: `3, NULL, NULL, 'infinity'`,
 };
 
@@ -59,11 +59,11 @@ describe('the table of verdicts in docs/state-machine.md', () => {
           [write],
         );
       }
-      // As a paused transactional attempt does.
-      const held = state.endsWith('fence held') ? await node.begin() : undefined;
-      await held?.manager.query(`SELECT FROM delay_queue.delay WHERE key = '${write}' FOR UPDATE`);
+      // As a transactional attempt does before its COMMIT.
+      const attempt = state.endsWith('being removed') ? await node.begin() : undefined;
+      await attempt?.manager.query(`DELETE FROM delay_queue.delay WHERE key = '${write}'`);
       answers[write] = await answerOf(write, 'test.pair', write);
-      await held?.rollback();
+      await attempt?.rollback();
     }
     expect(answers).toEqual(VERDICTS[state]);
   });

@@ -44,7 +44,7 @@ const ROWS = {
   'left by a node that is gone': `leased_until = now() + interval '1 hour', leased_by = 'gone', attempts = 1`,
   'left by a node that is unknown': `leased_until = now() + interval '1 hour', leased_by = 'unknown', attempts = 1`,
   'left by a process that is gone': `leased_until = now() + interval '1 hour', leased_by = 'here', lease_lock = 42, attempts = 1`,
-  claimed: `leased_until = now() + interval '1 hour', leased_by = 'here', lease_lock = 43, attempts = 1`,
+  'running in a transaction': `leased_until = now() + interval '1 hour', leased_by = 'here', lease_lock = 43, attempts = 1`,
   'left long ago': `leased_until = now() - interval '1 minute', leased_by = 'gone', attempts = 1`,
   'leased for ever': `leased_until = 'infinity', leased_by = 'gone', attempts = 1`,
   overdue: `wake_at = now() - interval '1 hour'`,
@@ -134,9 +134,8 @@ function expected(one: Case, id: string | null): string[] {
   if (IN_AN_HOUR.includes(row)) return [row, ...later];
   if (row === 'running') return ['running here'];
   if (row === 'running on a late node') return ['running late', 'nodeStalled late'];
-  if (row === 'claimed') {
-    if (lock === 'holds') return ['running here'];
-    return ['claimed here', ...(lock === 'none' ? [] : ['locked row'])];
+  if (row === 'running in a transaction') {
+    return ['running here', ...(lock === 'none' ? [] : ['locked row'])];
   }
   if (row.startsWith('left by')) {
     const who = row.endsWith('unknown') ? 'unknown' : row.includes('process') ? 'here' : 'gone';
@@ -285,9 +284,10 @@ const ALL: readonly Case[] = (Object.keys(ROWS) as Row[])
     return limit === 'both' && (IS_FREE.includes(row) || (limited === '' && paused === 'none'));
   })
   .flatMap((one) => LOCKS.map((lock) => ({ ...one, lock })))
-  // Nothing else counts for a row that is claimed; of a due one, a lock comes last.
+  // Nothing else counts for a row that runs; of a due one, a lock comes last.
   .filter(({ row, lock, paused, on, limit, limited }) => {
-    if (row === 'claimed') return paused === 'none' && on === 'here' && limit === 'none';
+    if (row === 'running in a transaction')
+      return paused === 'none' && on === 'here' && limit === 'none';
     if (lock === 'none') return true;
     return (
       row === 'overdue' && lock === 'holds' && limited === '' && ['none', 'both'].includes(limit)
@@ -377,7 +377,6 @@ it('by its id it is the same, and `waitsFor` says the same in short', async () =
   const short: Record<string, string> = {
     notDue: 'due',
     retrying: 'retry',
-    claimed: 'attempt',
     running: 'attempt',
     orphaned: 'attempt',
     paused: 'pause',

@@ -11,6 +11,7 @@ import { Client } from 'pg';
 import { RESOLVED_OPTIONS } from '../../src/delay-queue/config/options.js';
 import { Engine } from '../../src/delay-queue/worker/engine.js';
 import { type DelayNode, fencedHandler, plainHandler } from '../support/delay-node.js';
+import { occupyAttempts } from '../support/attempt-sessions.js';
 import { until } from '../support/until.js';
 import { Stage } from './engine/support/stage.js';
 
@@ -98,9 +99,8 @@ const operatorsAreOld = (): Promise<unknown> =>
   );
 
 async function usedUp(): Promise<void> {
-  const runners = Array.from({ length: POOL }, () => node.dataSource.createQueryRunner());
-  for (const runner of runners) await runner.connect();
-  holds.push(() => Promise.all(runners.map((runner) => runner.release())));
+  const release = await occupyAttempts(node, POOL);
+  holds.push(async () => release());
 }
 
 async function start(...providers: Provider[]): Promise<void> {
@@ -164,14 +164,13 @@ it('a due row in an open transaction of another session is told as held, with a 
   await stage.noneLeft();
 });
 
-it('a delay whose transaction gets no connection is claimed, not running, and late, and its node explains it although the pool is used up', async () => {
+it('a delay whose transaction gets no session is claimed, not running, as its node explains; another node knows only that it is held', async () => {
   await start(fencedHandler('test.held', () => {}));
   await usedUp();
   await schedule('waits');
   const { text } = await isTold('waits', 'claimed');
-  expect(text).toMatch(/its handler has not been called: it waits for a connection/);
-  expect(await toldElsewhere('waits')).toEqual(['claimed']);
-  await isLate();
+  expect(text).toMatch(/its handler has not been called: it waits for a session/);
+  expect(await toldElsewhere('waits')).toEqual(['running']);
   // Its row is held as well: whose lock that is, only the node that holds it can tell.
   await until(
     async () => {
@@ -193,7 +192,7 @@ it('a handler that waits for a lock is told with who holds it, also when that is
   for (const key of Object.keys(HANDLERS)) await schedule(key);
   for (const [key, { is }] of Object.entries(HANDLERS))
     await isTold(key, 'running', `locked ${is}`);
-  expect(await toldElsewhere('waits for itself')).toEqual(['running', 'locked self null']);
+  expect(await toldElsewhere('waits for itself')).toEqual(['running']);
   await until(
     () => errors.size,
     (size) => size === Object.keys(HANDLERS).length,

@@ -25,6 +25,7 @@ let worker: OtherNode;
 beforeAll(async () => {
   worker = new OtherNode(node.dataSource);
   await node.sql(`ALTER TABLE delay_queue.delay ALTER epoch SET DEFAULT ${EPOCH}`);
+  await node.sql('CREATE TABLE effect (epoch bigint)');
 });
 
 /** A claim that was overtaken: the second one of the same row has the next epoch. */
@@ -50,11 +51,17 @@ describe('an attempt whose row was claimed again', () => {
     expect(await rowOf(old)).toEqual(before);
   });
 
-  it('cannot pass the fence', async () => {
+  it('loses its effects at the removal, be it committed or not, and the fresh one keeps its own', async () => {
     const { old, fresh } = await overtaken();
-    const { manager } = await node.begin();
-    await expect(new OtherNode(manager).fence(old)).rejects.toThrow('lost');
-    await new OtherNode(manager).fence(fresh);
+    const [late, intime] = [await node.begin(), await node.begin()];
+    const effect = `INSERT INTO effect VALUES ($1)`;
+    await late.manager.query(effect, [old.epoch]);
+    await intime.manager.query(effect, [fresh.epoch]);
+    await expect(new OtherNode(late.manager).remove(old)).rejects.toThrow('lost');
+    await new OtherNode(intime.manager).remove(fresh);
+    await late.commit();
+    await intime.commit();
+    expect(await node.sql('SELECT epoch FROM effect')).toEqual([{ epoch: String(fresh.epoch) }]);
   });
 
   it.each(['old', 'fresh'] as const)(
@@ -128,7 +135,7 @@ it('a batch leaves out the row that somebody holds, and waits for nobody', async
     (await overtaken('c')).fresh,
   ] as const;
   const { manager, rollback } = await node.begin();
-  await new OtherNode(manager).fence(held);
+  await new OtherNode(manager).remove(held);
   const renewed = await worker.store.renew([first, held, last], 60_000);
   expect(new Set(renewed)).toEqual(new Set([first.id, last.id]));
   const settled = await worker.store.retry([first, held].map((claim) => ({ ...claim, ...RETRY })));

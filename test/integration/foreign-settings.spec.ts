@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, types } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { endSessionSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { endSessionSql, sessionSql } from '../../src/delay-queue/database/sessions.sql.js';
 import { createTestDatabase } from '../support/database.js';
 import {
   type DelayNode,
@@ -10,7 +10,7 @@ import {
   plainHandler,
 } from '../support/delay-node.js';
 import type { Json } from '../support/delay-payloads.js';
-import { clientRunner, OtherNode } from '../support/other-node.js';
+import { OtherNode } from '../support/other-node.js';
 import { Stage } from './engine/support/stage.js';
 
 /** Of these TypeORM reads the server's version and schema. */
@@ -201,18 +201,29 @@ describe.each([
   });
 });
 
-it('a session is ended by another one that writes instants its own way', async () => {
+it.each([
+  ['of its own, in whatever transaction', true],
+  ['that a pooler lends, in that transaction alone', false],
+])('a session %s is ended by one that writes instants its own way', async (_, isOwn) => {
   const database = await createTestDatabase();
-  const [fenced, engine] = [1, 2].map(() => new Client({ connectionString: database.url }));
-  fenced!.on('error', () => {});
+  const [attempt, engine] = [1, 2].map(() => new Client({ connectionString: database.url }));
+  attempt!.on('error', () => {});
+  const end = async (...parameters: unknown[]): Promise<number | null> =>
+    (await engine!.query(endSessionSql(), parameters)).rowCount;
   try {
-    await Promise.all([fenced!.connect(), engine!.connect()]);
-    await fenced!.query(`SET DateStyle = SQL, DMY; SET TimeZone = 'Asia/Kathmandu'; BEGIN`);
-    const runner = clientRunner(fenced!);
-    const { pid, began } = await new OtherNode(fenced as never).store.fence(runner, [], 60_000);
-    const ended = new Promise<void>((resolve) => fenced!.once('end', resolve));
-    const { rowCount } = await engine!.query(endSessionSql(), [pid, began]);
-    expect(rowCount).toBe(1);
+    await Promise.all([attempt!.connect(), engine!.connect()]);
+    await attempt!.query(`SET DateStyle = SQL, DMY; SET TimeZone = 'Asia/Kathmandu'; BEGIN`);
+    const { rows } = await attempt!.query<{ pid: string; opened: string; began: string }>(
+      sessionSql(),
+    );
+    const { pid, opened, began } = rows[0]!;
+    // A later process of the same number, and a later transaction of the same process.
+    expect(await end(pid, BigInt(opened) + 1n, isOwn ? null : began)).toBe(0);
+    await attempt!.query('COMMIT; BEGIN');
+    expect(await end(pid, opened, began)).toBe(0);
+    const now = (await attempt!.query<{ began: string }>(sessionSql())).rows[0]!.began;
+    const ended = new Promise<void>((resolve) => attempt!.once('end', resolve));
+    expect(await end(pid, opened, isOwn ? null : now)).toBe(1);
     await ended;
   } finally {
     await engine!.end();

@@ -187,7 +187,7 @@ it('what was passed to a node that goes has its attempts on the one that is left
 it('a newer way to recur is left to the version that knows it, and is not run by half', async () => {
   const old = await start('old', 'schema');
   await old.delays.schedule('test.plain', { n: 1 }, { repeat: { every: '1h' }, key: 'k' });
-  await stage.sql(`UPDATE delay_queue.delay SET repeat = repeat || '{"until": 1}'`);
+  await stage.sql(`UPDATE delay_queue.delay SET repeat = repeat || '{"unheardOf": 1}'`);
   const retrying = old.next('retrying');
   await old.admin.runNow({ name: 'test.plain' });
   expect((await retrying).error).toContain('cannot read how the delay recurs');

@@ -89,10 +89,21 @@ describe('a transactional attempt whose process is gone', () => {
     });
     await withNode(GONE, async (node, session) => {
       await session.query('BEGIN');
-      await expect(node.fence(dead)).rejects.toThrow('lost');
+      await expect(node.remove(dead)).rejects.toThrow('lost');
       await session.query('ROLLBACK');
     });
     expect(await swept()).toEqual([]);
+  });
+
+  it('is taken over even while its transaction is open, which then cannot end it', async () => {
+    const dead = await claimed(GONE);
+    await withNode(GONE, async (node, session) => {
+      await session.query('BEGIN; CREATE TABLE effect ()');
+      expect(await isTakenOver(dead)).toBe(true);
+      await expect(node.remove(dead)).rejects.toThrow('lost');
+      await session.query('COMMIT');
+    });
+    expect(await stage.sql(`SELECT to_regclass('effect') AS effect`)).toEqual([{ effect: null }]);
   });
 
   it('is found in the share of another node as well, when that is helped', async () => {
@@ -172,13 +183,12 @@ describe('nobody takes over', () => {
     expect(await isTakenOver(await claimed(GONE), 1)).toBe(false);
   });
 
-  it('what a transaction still holds, nor what that has removed', async () => {
+  it('what a transaction is about to remove, nor what that has removed', async () => {
     const row = await claimed(GONE);
     await withNode(GONE, async (node, session) => {
       await session.query('BEGIN');
-      await node.fence(row);
+      await node.remove(row);
       expect(await isTakenOver(row)).toBe(false);
-      expect(await node.store.complete([{ ...row, latenessMs: 0 }])).toEqual([row.id]);
       await session.query('COMMIT');
       expect(await isTakenOver(row)).toBe(false);
     });

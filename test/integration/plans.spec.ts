@@ -2,12 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { FIRST_PAGE } from '../../src/delay-queue/store/rows/answers.js';
 import { claimSql } from '../../src/delay-queue/store/sql/claim.sql.js';
-import {
-  completeOneSql,
-  fenceOneSql,
-  fenceSql,
-  retrySql,
-} from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { completeOneSql, retrySql } from '../../src/delay-queue/store/sql/attempts.sql.js';
 import { findSql, retryDeadSql } from '../../src/delay-queue/store/sql/delays.sql.js';
 import { historySql, pruneSql } from '../../src/delay-queue/store/sql/history.sql.js';
 import { loadSql, sweepSql } from '../../src/delay-queue/store/sql/fetch.sql.js';
@@ -18,7 +13,6 @@ import {
   expectByKey,
   expectByLimit,
   expectLittle,
-  idsOf,
   keylessStatement,
   same,
   statementsById,
@@ -86,13 +80,6 @@ it.each(Object.keys(statementsOfExhausted(BATCH)))('%s uses the primary key', as
   expectById(await explain(client, ...statementsOfExhausted(BATCH)[name]!), BATCH);
 });
 
-it.each([1, BATCH])('the fence of %d rows uses the primary key', async (count) => {
-  const plan = await explain(client, fenceSql(tables), [idsOf(count), same(count, 0), '1000']);
-  expect(plan.waysInto('delay')).toEqual(['Index Scan delay_pkey']);
-  expect(plan.buffers).toBeLessThan(10 + count * 10);
-  expect(plan.mismatches).toBeLessThan(count);
-});
-
 it.each([
   ['find', findSql(tables)],
   ['retryDead', retryDeadSql(tables, 'waits')],
@@ -123,9 +110,8 @@ it('history is pruned from its old end, and nothing else is looked at', async ()
   expect(some.buffers).toBeLessThan(BATCH * 20);
 });
 
-/** As Postgres decides it where nobody says which plans to keep: on the application's sessions. */
+/** As Postgres decides it where nobody says which plans to keep: on the sessions of attempts. */
 it.each([
-  ['fence', fenceOneSql(tables), [1, 0, 1_000]],
   ['removal', completeOneSql(tables, 'ends'), [1, 0, 1]],
   ['removal that keeps attempts', completeOneSql(tables, 'attempts'), [1, 0, 1]],
   ['removal without history', completeOneSql(tables, 'nothing'), [1, 0]],

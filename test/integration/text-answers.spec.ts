@@ -10,7 +10,10 @@ import { fileDatabase } from '../support/file-database.js';
  * Every column of every statement is a text: other types are written as a role's settings have it, and read by
  * parsers that an application may have replaced.
  */
-const FOLDER = new URL('../../src/delay-queue/store/sql/', import.meta.url);
+const SOURCES = [
+  { folder: 'store/sql', ending: '.ts' },
+  { folder: 'database', ending: '.sql.ts' },
+];
 const TEXT_OID = 25;
 const tables = tablesOf('delay_queue');
 
@@ -104,11 +107,14 @@ beforeAll(async () => {
     `INSERT INTO delay_queue.delay (id, name, payload, due_at, wake_at, created_at, epoch)
      OVERRIDING SYSTEM VALUE VALUES (1, 'test.a', '{}', now(), now(), now(), 1)`,
   );
-  const files = await readdir(FOLDER, { recursive: true });
-  for (const file of files.filter((name) => name.endsWith('.ts'))) {
-    const exported = (await import(new URL(file, FOLDER).href)) as Record<string, unknown>;
-    for (const [name, build] of Object.entries(exported)) {
-      if (name.endsWith('Sql')) statements.set(`${file} ${name}`, textsOf(name, build as Build));
+  for (const { folder, ending } of SOURCES) {
+    const url = new URL(`../../src/delay-queue/${folder}/`, import.meta.url);
+    const files = await readdir(url, { recursive: true });
+    for (const file of files.filter((name) => name.endsWith(ending))) {
+      const exported = (await import(new URL(file, url).href)) as Record<string, unknown>;
+      for (const [name, build] of Object.entries(exported)) {
+        if (name.endsWith('Sql')) statements.set(`${file} ${name}`, textsOf(name, build as Build));
+      }
     }
   }
 });
@@ -139,7 +145,6 @@ function parametersOf(sql: string): unknown[] {
 }
 
 const VALUES: Record<string, string> = {
-  // Of the fence it is how long the session may do nothing, in milliseconds.
   text: '60000',
   jsonb: '{}',
   bool: 'true',

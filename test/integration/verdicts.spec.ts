@@ -42,6 +42,19 @@ const goingOn =
     return String(claim.id);
   };
 
+/** It writes, and holds nothing of its delay. */
+const works: Continue = (_attempt, _claim, manager) =>
+  manager.query('CREATE TABLE effect_of_attempt ()');
+const removes: Continue = (attempt, claim) => attempt.remove(claim);
+const movesOn: Continue = (_attempt, { id }, manager) =>
+  manager.query(
+    `UPDATE delay_queue.delay
+     SET leased_by = NULL, leased_until = NULL, epoch = epoch + 1, wake_at = wake_at + '1 h',
+         due_at = due_at + interval '1 h'
+     WHERE id = $1`,
+    [id],
+  );
+
 const STATES: Record<string, { prepare: Prepare; answers: Answers }> = {
   nothing: { prepare: async () => null, answers: ANSWERS.nothing },
   'a delay that waits': { prepare: waiting, answers: ANSWERS.waiting },
@@ -59,32 +72,28 @@ const STATES: Record<string, { prepare: Prepare; answers: Answers }> = {
     prepare: after((id) => other.claimAndDie(id)),
     answers: ANSWERS.waiting,
   },
-  'an attempt that holds its fence': {
-    prepare: goingOn((attempt, claim) => attempt.fence(claim)),
+  'an attempt whose transaction is open': {
+    prepare: goingOn(works),
     answers: ANSWERS.held,
   },
-  'an attempt that holds its fence when its lease is over': {
-    prepare: goingOn((attempt, claim) => attempt.fence(claim), 0),
-    answers: ANSWERS.held,
+  'an attempt whose transaction is open when its lease is over': {
+    prepare: goingOn(works, 0),
+    answers: ANSWERS.waiting,
   },
   'an attempt that has removed its row and is about to commit': {
-    prepare: goingOn(async (attempt, claim) => {
-      await attempt.fence(claim);
-      await attempt.store.complete([{ ...claim, latenessMs: 0 }]);
-    }),
+    prepare: goingOn(removes),
+    answers: ANSWERS.held,
+  },
+  'an attempt that has removed its row when its lease is over': {
+    prepare: goingOn(removes, 0),
     answers: ANSWERS.held,
   },
   'an attempt that has moved its own row on and goes on': {
-    prepare: goingOn(async (attempt, claim, manager) => {
-      await attempt.fence(claim);
-      await manager.query(
-        `UPDATE delay_queue.delay
-         SET leased_by = NULL, leased_until = NULL, epoch = epoch + 1, wake_at = wake_at + '1 h',
-             due_at = due_at + interval '1 h'
-         WHERE id = $1`,
-        [claim.id],
-      );
-    }),
+    prepare: goingOn(movesOn),
+    answers: ANSWERS.held,
+  },
+  'an attempt that has moved its own row on when its lease is over': {
+    prepare: goingOn(movesOn, 0),
     answers: ANSWERS.held,
   },
   'an attempt whose renewal is not committed': {

@@ -51,7 +51,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
         'const woken: (() => void)[] = [];',
       ),
     ],
-    tests: ['unit/tasks/tasks', 'unit/transactions/begin-cool-down'],
+    tests: ['unit/tasks/tasks', 'unit/worker/begin-cool-down'],
   },
   'wakes-whom-nothing-held': {
     about: 'ends all pauses each time that something works',

@@ -2,6 +2,8 @@ import { type Mutant, patch } from './mutant.js';
 
 const GUARD = 'transactions/transaction-guard.ts';
 const SESSION = 'transactions/attempt-session.ts';
+const AHEAD = 'transactions/begin-ahead.ts';
+const COMPLETER = 'worker/completer.ts';
 const AFTER_COMMIT = 'transactions/commit-hooks.ts';
 const JOIN = 'join-transactions.ts';
 
@@ -48,7 +50,13 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
   },
   'replaces-any-commit': {
     about: "takes a subscriber's own COMMIT for that of the attempt",
-    patches: [patch(GUARD, 'if (!this.#isCommitting) return this.client.query(COMMIT);', '')],
+    patches: [
+      patch(
+        GUARD,
+        'const answer = await instead();\n    this.#sendsCommit = undefined;',
+        'const answer = await instead();',
+      ),
+    ],
     tests: ['integration/handlers-transaction/others'],
   },
   'refuses-nested-subscribers': {
@@ -58,25 +66,94 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
   },
   'stops-the-application': {
     about:
-      'lets nobody release the runner of a handler, so that its DataSource cannot be destroyed',
-    patches: [patch(SESSION, '    this.#standInForRunner();\n  }', '  }')],
-    tests: ['integration/handlers-transaction/others'],
+      'has the DataSource wait for the runner of a handler, which nobody but the attempt may release',
+    patches: [
+      patch(
+        SESSION,
+        '    SessionWatch.beginIfConnected(runner);\n',
+        '    SessionWatch.beginIfConnected(runner);\n    dataSource.driver.connectedQueryRunners.push(runner);\n',
+      ),
+    ],
+    tests: ['integration/handlers-transaction/sessions'],
+  },
+  'borrows-from-the-application': {
+    about: "runs attempts on connections of the application's pool",
+    patches: [
+      patch(
+        SESSION,
+        'await engine.attempts.connect();',
+        'await dataSource.driver.master.connect();',
+      ),
+    ],
+    tests: ['integration/handlers-transaction/sessions'],
   },
   'leaves-the-statement': {
-    about: 'lets go of a connection whose statement goes on, and holds its locks, on the server',
-    patches: [patch(SESSION, 'this.#ending = this.#terminate();', '')],
-    tests: ['integration/handlers-transaction/others'],
+    about: 'lets go of a session whose statement goes on, and holds its locks, on the server',
+    patches: [patch(SESSION, '    await this.#terminate();\n', '')],
+    tests: ['integration/handlers-transaction/sessions'],
+  },
+  'begins-outside': {
+    about: 'sends the first statement of a handler without what begins its transaction',
+    patches: [patch(AHEAD, 'if (this.isWaiting) this.#send(', 'if (false) this.#send(')],
+    tests: [
+      'integration/handlers-transaction/commit',
+      'integration/handlers-transaction/first-statements',
+    ],
+  },
+  'begins-apart': {
+    about:
+      'has the server run the first statement of a handler although its transaction has not begun',
+    patches: [
+      patch(AHEAD, '      wire.execute({});\n', '      wire.execute({});\n      wire.sync();\n'),
+    ],
+    tests: ['integration/handlers-transaction/first-statements'],
+  },
+  'waits-for-a-skipped-statement': {
+    about:
+      'lets a session wait for ever that has skipped a statement because its transaction did not begin',
+    patches: [patch(AHEAD, 'if (this.#isSimple) this.wire.sync();', '')],
+    tests: ['integration/handlers-transaction/first-statements'],
+  },
+  'answers-with-the-begin': {
+    about: 'gives a handler the answers of BEGIN with its own',
+    patches: [patch(AHEAD, 'this.#hides(message) || emit(', 'void this.#hides(message) || emit(')],
+    tests: ['integration/handlers-transaction/first-statements'],
+  },
+  'spends-an-attempt-on-a-dead-session': {
+    about: 'counts an attempt whose session had ended before its transaction began',
+    patches: [
+      patch(
+        SESSION,
+        'if (this.guard.neverBegan || (isUnfit && this.guard.hasNotBegun)) return true;',
+        '',
+      ),
+    ],
+    tests: ['integration/handlers-transaction/sessions'],
+  },
+  'believes-an-unanswered-commit': {
+    about: 'tells that an attempt has completed whose COMMIT did not happen',
+    patches: [
+      patch(
+        COMPLETER,
+        "else if (outcome.kind === 'completed') this.#complete(attempt);",
+        "else if (outcome.kind === 'completed' || attempt.isCommitting) this.#complete(attempt);",
+      ),
+    ],
+    tests: ['integration/handlers-transaction/sessions'],
+  },
+  'loses-an-unanswered-commit': {
+    about: 'tells that an attempt was lost whose COMMIT has happened, and was not answered',
+    patches: [patch(COMPLETER, 'if (attempt.isCommitting && ', 'if (false && ')],
+    tests: ['integration/handlers-transaction/sessions'],
   },
   'commits-any-transaction': {
     about: 'removes its rows in whatever transaction is open by then',
-    patches: [patch(SESSION, 'if (isAnother) throw wasEnded();', '')],
+    patches: [patch(SESSION, '      await this.#unlessAnother();\n', '')],
     tests: ['integration/handlers-transaction/ended-by-sql'],
   },
   'does-not-ask-the-server': {
     about: 'takes each ROLLBACK within a transaction for one to a savepoint',
-    patches: [
-      patch(SESSION, 'isAnother = now?.transaction !== this.#known?.transaction;', 'void now;'),
-    ],
+    patches: [patch(SESSION, "if (rows[0]?.another === 'true') throw wasEnded();", 'void rows;')],
     tests: ['integration/handlers-transaction/ended-by-sql'],
   },
   'joins-nothing': {
@@ -98,11 +175,7 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
   'ends-past-subscribers': {
     about: 'commits an attempt of which a subscriber of the application should hear',
     patches: [
-      patch(
-        AFTER_COMMIT,
-        'subscribers.some((each) => !(each instanceof TransactionEnds))',
-        'subscribers.length === 0',
-      ),
+      patch(AFTER_COMMIT, 'subscribers.some(hearsTransactions)', 'subscribers.length === 0'),
     ],
     tests: ['integration/handlers-transaction/others'],
   },
@@ -114,9 +187,13 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
   'ends-past-wrapped-runners': {
     about: 'begins and commits attempts without the methods that the application has replaced',
     patches: [
-      patch(SESSION, 'dataSource === undefined || this.#isWrapped', 'dataSource === undefined'),
+      patch(
+        SESSION,
+        'dataSource === undefined || this.guard.isWrapped',
+        'dataSource === undefined',
+      ),
     ],
-    tests: ['integration/engine/begin', 'integration/engine/trouble'],
+    tests: ['integration/engine/trouble'],
   },
   'logs-half-an-attempt': {
     about: 'logs no COMMIT of an attempt',

@@ -87,7 +87,7 @@ it('connections that are nearly all taken', async () => {
     {
       level: 'problem',
       found: expect.stringMatching(/^8\d of 97 connections are open$/),
-      todo: 'Raise max_connections, make the pools smaller, or put PgBouncer in between.',
+      todo: 'Raise max_connections, make the pools or transactionalConnections smaller, or put PgBouncer in between.',
       sql: 'ALTER SYSTEM SET max_connections = 200; -- needs a restart',
     },
   ]);

@@ -3,7 +3,7 @@ import { DelayAdmin, DelayHealth } from 'nestjs-delay-queue';
 import { COMMANDS } from '../../src/delay-queue/command-line/commands.js';
 
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
-import { completeOneSql, fenceOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { completeOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
 import { findSql } from '../../src/delay-queue/store/sql/delays.sql.js';
 import { historySql } from '../../src/delay-queue/store/sql/history.sql.js';
 import { pausesSql } from '../../src/delay-queue/store/sql/nodes.sql.js';
@@ -31,7 +31,6 @@ const squeezed = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
  * their cost stays below `jit_above_cost`, and one more round trip would cost more.
  */
 const CHEAP = [
-  fenceOneSql(TABLES),
   completeOneSql(TABLES, 'attempts'),
   findSql(TABLES),
   historySql(TABLES),
@@ -139,6 +138,7 @@ const ADMIN: Readonly<Record<string, (admin: DelayAdmin) => Promise<unknown>>> =
   runNow: (admin) => admin.runNow({ name: 'test.none' }),
   retryDead: (admin) => admin.retryDead({ name: 'test.none' }),
   discardDead: (admin) => admin.discardDead({ name: 'test.none' }),
+  erase: (admin) => admin.erase({ key: 'none' }),
 };
 
 /** Writes of one row. */
@@ -157,6 +157,7 @@ const COMMAND: Readonly<Record<string, string[]>> = {
   retry: ['--name', 'test.none', '--yes'],
   'run-now': ['--name', 'test.none', '--yes'],
   reschedule: ['--name', 'test.none', '--after', '1h', '--yes'],
+  erase: ['--key', 'none', '--yes'],
 };
 
 /** They serve a dashboard, write one row, or make tables. */

@@ -10,6 +10,7 @@ import {
 import {
   askAbortsSql,
   completeSql,
+  holdSql,
   exhaustedSql,
   lookAtSql,
   renewSql,
@@ -59,6 +60,7 @@ export function statementsById(count: number): Statements {
     lookAt: [lookAtSql(tables), [ids]],
     askAborts: [askAbortsSql(tables), [ids, NODE]],
     complete: [completeSql(tables, 'ends'), [ids, epochs, numbers]],
+    hold: [holdSql(tables), [ids, epochs]],
     retry: [retrySql(tables, 'ends'), [ids, epochs, numbers, ...endings, NODE]],
     renew: [renewSql(tables), [ids, epochs, 30_000]],
     claimKeepingAttempts: [
@@ -95,16 +97,15 @@ export function statementsOfExhausted(count: number): Statements {
   const due = same(count, '2026-01-01');
   const next = ids.map((n) => (n % 3 === 0 ? '-infinity' : '2086-01-01'));
   const ends = [same(count, 'failed'), same(count, 'NaN'), same(count, 'no'), same(count, -1)];
+  const skipped = [ids.map((n) => n % 2), due, same(count, '{}')];
+  const recurring = [ids, epochs, due, next, ...ends, NODE, ...skipped];
   return {
     claimExhausted: [
       claimExhaustedSql(tables, 'ends'),
       [ids, epochs, same(count, 30_000), none, ...by(count), false],
     ],
     buried: [exhaustedSql(tables), [ids, epochs, none, 'no']],
-    recur: [
-      recurSql(tables, 'ends'),
-      [ids, epochs, due, next, ...ends, NODE, ids.map((n) => n % 2), due, same(count, '{}')],
-    ],
+    recur: [recurSql(tables, 'ends'), recurring],
   };
 }
 

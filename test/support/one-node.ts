@@ -34,6 +34,10 @@ export class OneNode {
     afterAll(() => this.#stage.close());
   }
 
+  get app(): DelayNode['app'] {
+    return this.#node.app;
+  }
+
   get delays(): DelayService {
     return this.#node.delays;
   }

@@ -2,6 +2,8 @@ import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { HistoryKept } from '../../src/delay-queue/api/delay.js';
 import type { ClaimedRow, ProcessLock } from '../../src/delay-queue/store/rows/attempt-rows.js';
+import type { Fence } from '../../src/delay-queue/store/rows/delay-rows.js';
+import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../../src/delay-queue/database/driver-errors.js';
 import type { Runner } from '../../src/delay-queue/database/runner.js';
 import { FIRST_PAGE } from '../../src/delay-queue/store/rows/answers.js';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
@@ -60,10 +62,23 @@ export class OtherNode {
     ]);
   }
 
-  /** Begins a transactional attempt in the open transaction: its fence holds the row. */
-  async fence({ id, epoch }: ClaimedRow): Promise<void> {
-    const fence = await this.store.fence(this.#runner, [{ id, epoch }], 60_000);
-    if (fence.ids.length === 0) throw new Error(`the claim of ${id} is lost`);
+  /** Ends a transactional attempt in the open transaction, as its last statement. */
+  async remove(claim: Fence): Promise<void> {
+    const end = await this.tryRemove(claim);
+    if (end !== 'removed') throw new Error(`the claim of ${claim.id} is ${end}`);
+  }
+
+  /** The same; `held`: by the transaction of another. */
+  async tryRemove({ id, epoch }: Fence): Promise<'removed' | 'held' | 'lost'> {
+    try {
+      // As the engine does, so that Postgres has no deadlock to find.
+      await this.#runner.query('SET LOCAL lock_timeout = 10', []);
+      const removed = await this.store.complete([{ id, epoch, latenessMs: 0 }], this.#runner);
+      return removed.length === 1 ? 'removed' : 'lost';
+    } catch (error) {
+      if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return 'held';
+      throw error;
+    }
   }
 }
 

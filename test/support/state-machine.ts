@@ -32,7 +32,7 @@ export const VERDICTS = {
   retrying: FREE,
   running: HELD,
   'lease over': FREE,
-  'lease over, fence held': HELD,
+  'lease over, being removed': HELD,
   dead: {
     ...schedules('scheduled'),
     cancel: 'cancelled',

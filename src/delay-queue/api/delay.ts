@@ -323,7 +323,7 @@ export interface ParsedPayloads {}
  *
  * - **claim**: the statement that takes rows to run. **lease**: how long the claim holds.
  *   **epoch**: the fencing token, +1 on every write that starts or ends an attempt, or moves the
- *   delay. **fence**: the check, inside a transaction, that the claim still holds.
+ *   delay. **fence**: the check, inside a transaction, that the claim still holds: its removal by epoch.
  * - **missed claim**: a row that a claim asked for and did not get. **lost claim**: a claim without
  *   an answer; it may have committed. **lock wait**: how long a statement waits for a row or key.
  * - **call**: one call of a handler: one **attempt**, or several in a batch. **split**: a batch
@@ -580,7 +580,7 @@ export interface ScheduleResult {
 }
 
 /**
- * - `cancelled`: no attempt starts any more, and none can commit through the fence.
+ * - `cancelled`: no attempt starts any more, and none can commit.
  * - `running`: an attempt holds the delay; the business row decides. With `running: 'abort'`, the
  *   attempt did not end within `abortWithin`.
  * - `absent`: no delay has that key.

@@ -107,8 +107,8 @@ export class DelayTransactionOverError extends DelayError {
 }
 
 /**
- * In `taskFailed`: the transaction of an attempt did not begin in time. The attempt was given back,
- * and its handler was not called.
+ * In `taskFailed`: no session was ready for an attempt in time. The attempt was given back, and its
+ * handler was not called.
  */
 export class DelayUnbegunError extends DelayError {
   protected static override readonly exportedAs = 'DelayUnbegunError';
@@ -116,8 +116,8 @@ export class DelayUnbegunError extends DelayError {
 
   constructor(readonly withinMs: number) {
     super(
-      `the pool gave no connection, or Postgres no answer, within ${withinMs} ms; the attempt was given back ` +
-        `(use a larger pool, extra.max, or a lower concurrency)`,
+      `no session could be opened, or Postgres gave no answer, within ${withinMs} ms; the attempt was given back ` +
+        `(does the server have connections left? lower transactionalConnections, or raise max_connections)`,
     );
   }
 }
@@ -193,7 +193,8 @@ export class DelayShutdownError extends DelayError {
  * A call without a `manager` got no connection, or a read no answer, in time. Nothing was written;
  * try again.
  *
- * If this is frequent, enlarge the pool (`extra.max`).
+ * If this is frequent, enlarge the pool (`extra.max`). In `taskFailed`, as `begin`: no session for a
+ * transactional handler could be opened. Its attempt was given back.
  */
 export class DelayUnavailableError extends DelayError {
   protected static override readonly exportedAs = 'DelayUnavailableError';

@@ -14,8 +14,8 @@ export interface CauseFields<Reason extends string> {
  * What becomes of the row by itself:
  *
  * - `notDue`: its time has not come. `retrying`: its next attempt's has not. `claimed`: an attempt
- *   holds it whose transaction has not begun. `running`: an attempt holds it. `orphaned`: an attempt
- *   holds it whose process or node is gone.
+ *   holds it whose handler has not been called; only its own node knows. `running`: an attempt holds
+ *   it. `orphaned`: an attempt holds it whose process or node is gone.
  * - `dead`: a dead letter. `unreadable`: one that no node could read.
  * - `ended`: no longer live. `absent`: neither live nor in the history that is kept.
  *
@@ -44,7 +44,7 @@ export type DelayExplanationCause =
       maxAttempts: number | null;
       error: string | null;
     })
-  /** Its handler has not been called: the attempt waits for a connection of the pool, or for its row. */
+  /** Its handler has not been called: the attempt waits for a session. Other nodes say `running`. */
   | (CauseFields<'claimed'> & {
       node: string;
       /** Known only if history keeps attempts. */

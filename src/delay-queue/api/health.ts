@@ -125,7 +125,7 @@ export interface DelayFigures {
   loadAgeMs: number | null;
   /** Of all nodes; `null` before the first answer, after a failed one, and once it is 3 min old. */
   backlog: BacklogFigures | null;
-  /** The engine's own, beside the application's pool; without the one that listens. */
+  /** The engine's own, with those of transactional handlers; without the one that listens. */
   connections: ConnectionFigures;
 }
 

@@ -1,7 +1,6 @@
 import type { DelayRecord, EndState } from '../api/delay.js';
 import { inWords, printable } from '../api/error-text.js';
 import type { DelayExplanation, DelayExplanationCause } from '../api/explanation.js';
-import { sessionInWords } from '../database/lock-waits.js';
 import { groupNumber, spread } from '../store/rows/attempt-rows.js';
 import type { ExplainedRow } from '../store/sql/explain.sql.js';
 import { SET_ASIDE_TEXT } from '../store/tables/migrations.js';
@@ -211,15 +210,14 @@ class Explaining {
     const { leaseMs, attempts: attempt, maxAttempts, nowMs } = this.row;
     const node = this.row.node as string;
     const since = this.#lastAttempt('startedMs');
-    const { isBegun, holder } = this.#locks;
+    const { isBegun } = this.#locks;
+    const pid = this.around.held?.pid;
     const [has, forMs] =
       since === null ? ['is', ''] : ['has been', ` for ${inWords(nowMs - since.getTime())}`];
-    const within =
-      holder === null ? '' : ` in the transaction of ${sessionInWords(holder.session)}`;
-    const waitsFor = holder === null ? "a connection of the application's pool" : 'its row';
+    const within = pid === undefined ? '' : ` in session ${pid}`;
     const what = isBegun
       ? `running on ${printable(node)}${forMs}${within}`
-      : `claimed by ${printable(node)}${forMs}, and its handler has not been called: it waits for ${waitsFor}`;
+      : `claimed by ${printable(node)}${forMs}, and its handler has not been called: it waits for a session`;
     return {
       reason: isBegun ? 'running' : 'claimed',
       node,

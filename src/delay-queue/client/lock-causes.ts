@@ -14,15 +14,22 @@ const HELD_MS_MIN = 1_000;
 export const holderOf = ({ holder }: ExplainedRow): RowHolder | null =>
   JSON.parse(holder ?? 'null') as RowHolder | null;
 
+/** What the node that holds a delay knows of its attempt. */
+export interface HeldAttempt {
+  hasCalled: boolean;
+  /** Of the session of its transaction, if it has one. */
+  pid: number | undefined;
+}
+
 /** What the row does not tell of its attempt. */
 export interface AttemptSurroundings {
   /** Of the sessions that may run it. */
   waits: readonly LockWait[];
-  /** By the node that holds it; undefined: another one does. */
-  hasCalled: boolean | undefined;
+  /** Undefined: another node holds it. */
+  held: HeldAttempt | undefined;
 }
 
-/** What open transactions hold of a live delay, and whether its attempt has begun. */
+/** What open transactions hold of a live delay, and what its attempt waits for. */
 export class LockCauses {
   readonly holder: RowHolder | null;
 
@@ -34,31 +41,25 @@ export class LockCauses {
     this.holder = holderOf(row);
   }
 
-  /**
-   * An attempt of another node has called its handler once its transaction holds the row. Any session
-   * that holds it is taken for that one, unless another session waits for the row.
-   */
+  /** Of an attempt of another node, its row does not tell whether its handler has been called. */
   get isBegun(): boolean {
-    const { isUnbegun } = this.row;
-    return this.around.hasCalled ?? !(isUnbegun || this.holder?.isWaitedFor === true);
+    return this.around.held?.hasCalled !== false;
   }
 
   /** Locks of a delay that an attempt holds. */
   ofAttempt(): CauseOf<'locked'>[] {
-    const { holder } = this;
     if (!this.isBegun) return this.ofRow();
-    if (this.row.isFenced) return this.around.waits.map((wait) => this.#waitsOf(wait, holder));
-    // A plain attempt holds no row; behind a pooler, the row does not tell whether one is plain.
-    return [...this.ofRow(), ...this.around.waits.map((wait) => this.#waitsOf(wait, null))];
+    return [...this.ofRow(), ...this.around.waits.map((wait) => this.#waitsOf(wait))];
   }
 
-  #waitsOf({ waits, holds }: LockWait, holder: RowHolder | null): CauseOf<'locked'> {
+  #waitsOf({ waits, holds }: LockWait): CauseOf<'locked'> {
     const [who, whom] = [sessionInWords(waits), sessionInWords(holds)];
-    if (holder === null) {
+    const pid = this.around.held?.pid;
+    if (pid === undefined) {
       const text = `${who} of its node waits for a lock that ${whom} holds`;
       return this.#lockedBy('attempt', holds, text);
     }
-    if (holds.pid !== holder.session.pid) {
+    if (holds.pid !== pid) {
       return this.#lockedBy('attempt', holds, `its attempt waits for a lock that ${whom} holds`);
     }
     const text = `${who} waits for a lock that the transaction of ${this.subject} holds; if its handler sent that statement, it waits for itself: use ctx.manager`;
@@ -69,10 +70,9 @@ export class LockCauses {
     const { holder } = this;
     if (holder === null || (holder.session.openMs ?? Infinity) < HELD_MS_MIN) return [];
     const { session } = holder;
-    const so =
-      this.isBegun && (this.row.leaseMs ?? 0) > this.row.nowMs
-        ? '; unless that is its attempt, no attempt can end before that is over'
-        : ': no attempt can begin or end before that is over';
+    // An attempt that has moved its own row on holds it.
+    if (session.pid !== null && session.pid === this.around.held?.pid) return [];
+    const so = ': no attempt can begin or end before that is over';
     const text = `${sessionInWords(session)} holds the row of ${this.subject} in an open transaction${so}`;
     return [this.#lockedBy('row', session, text)];
   }

@@ -11,8 +11,8 @@ export const readingProducer = (dataSource: DataSource, options: ResolvedOptions
 const unstarted = (dataSource: DataSource): ProducersEngine => ({
   afterCommit: new AfterCommit(dataSource),
   callers: undefined,
-  applicationPids: [],
-  hasCalled: () => undefined,
+  handlersPids: [],
+  held: () => undefined,
   abort: async () => {},
   announce: () => {},
   disarm: () => {},

@@ -24,7 +24,6 @@ import type { Runner } from '../database/runner.js';
 import type { Installation } from '../database/tables.js';
 import type { Changed, ManyVerb, TargetList } from '../store/many.store.js';
 import { type ListedPage, SelectionStore, type TopGroups } from '../store/selection.store.js';
-import type { ExplainedRow } from '../store/sql/explain.sql.js';
 import type { FoundRow, ListedRow } from '../store/sql/delays.sql.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
@@ -38,7 +37,7 @@ import { type liveOrEndedOf, nextOf, type StoryPosition, type Target } from './a
 import type { ManyWrites } from './bulk-writes.js';
 import type { Cancels } from './cancels.js';
 import { explanationOf } from './explanations.js';
-import { holderOf } from './lock-causes.js';
+import type { HeldAttempt } from './lock-causes.js';
 import type { Pausing } from './pauses.js';
 import { infoOf, listedOf, nodeOf, recordOf, statsOf } from './results.js';
 import { answerOf } from './writes.js';
@@ -48,10 +47,10 @@ const PAGE = 1_000;
 
 /** What this process knows of the attempts that it holds. */
 export interface HeldAttempts {
-  /** Of the sessions of the application's pool. */
-  readonly applicationPids: number[];
-  /** Whether the handler of that delay has been called; undefined: it is not held here. */
-  hasCalled(id: number): boolean | undefined;
+  /** Of the sessions that its handlers may use. */
+  readonly handlersPids: number[];
+  /** Undefined: that delay is not held here. */
+  held(id: number): HeldAttempt | undefined;
 }
 
 interface StoryPage {
@@ -111,20 +110,13 @@ export class Matching {
     const about = 'id' in target ? 'all' : [target];
     return await inOrder(about, async () => {
       const row = await this.#selection.explain(runner, target, this.#nodeAliveMs);
-      const pids = this.#sessionsOf(row);
+      const isHere = row.node === this.#nodeName && (row.leaseMs ?? 0) > row.nowMs;
+      const held = isHere ? this.engine.held(Number(row.id)) : undefined;
+      // Of a plain attempt only the process is known, not which of its sessions it uses.
+      const pids = held?.pid === undefined ? (isHere ? this.engine.handlersPids : []) : [held.pid];
       const waits = pids.length === 0 ? [] : await lockWaits(runner, pids);
-      const isHere = row.node === this.#nodeName;
-      const hasCalled = isHere ? this.engine.hasCalled(Number(row.id)) : undefined;
-      return explanationOf(row, target, { loadEveryMs: this.#loadEveryMs, waits, hasCalled });
+      return explanationOf(row, target, { loadEveryMs: this.#loadEveryMs, waits, held });
     });
-  }
-
-  /** That may run its attempt: the one that holds its row; of a plain one, those of this process. */
-  #sessionsOf(row: ExplainedRow): number[] {
-    if (row.node === null || (row.leaseMs ?? 0) <= row.nowMs) return [];
-    const pid = holderOf(row)?.session.pid;
-    if (row.isFenced) return typeof pid === 'number' ? [pid] : [];
-    return row.node === this.#nodeName ? this.engine.applicationPids : [];
   }
 
   async count(counted: ReturnType<typeof liveOrEndedOf>, options: InTransaction): Promise<number> {

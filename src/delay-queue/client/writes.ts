@@ -180,8 +180,9 @@ function goneOn({ occurrence }: ActingAttempt, delay: NewDelay): NewDelay {
 const at = (ms: number): MoveTo => ({ kind: 'at', iso: new Date(ms).toISOString() });
 
 /**
- * How long a handler waits for its own row. Not at all if it may hold the row's lock itself: by its
- * transaction's fence, or because it moved the row in a transaction that is still open.
+ * How long a handler waits for its own row. Not at all if it may hold the row's lock itself, because
+ * it moved the row in a transaction that is still open; nor in a transactional handler, which another
+ * session's lock would keep from its end.
  */
 function lockWaitOf(own: ActingAttempt, { transaction }: Runner): LockWait {
   if (own.handler.transactional || own.movedOn) return 'at once';

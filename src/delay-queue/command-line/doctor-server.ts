@@ -170,7 +170,7 @@ export function settingFindings(settings: readonly Setting[], quotedRole: string
   return findings.length === 0 ? [ok('settings', 'the settings suit it')] : findings;
 }
 
-/** What the engine of a node opens with the default `connections`; a pool adds its own size. */
+/** What the engine of a node opens with the default `connections`; a pool and `transactionalConnections` come on top. */
 const CONNECTIONS_OF_AN_ENGINE = 3 + 3 + 1;
 
 export function connectionFindings(found: ServerFound, nodes: number): Finding[] {
@@ -181,17 +181,17 @@ export function connectionFindings(found: ServerFound, nodes: number): Finding[]
     return [
       problem('connections', text, {
         means: 'The server soon refuses connections.',
-        todo: 'Raise max_connections, make the pools smaller, or put PgBouncer in between.',
+        todo: 'Raise max_connections, make the pools or transactionalConnections smaller, or put PgBouncer in between.',
         sql: `ALTER SYSTEM SET max_connections = ${most * 2}; -- needs a restart`,
       }),
     ];
   }
-  const may = `beside their pools, whose size is unknown here, ${counted(nodes, 'live node')} may open ${engines}`;
+  const may = `beside their pools and transactionalConnections, whose sizes are unknown here, ${counted(nodes, 'live node')} may open ${engines}`;
   if (engines > most) {
     return [
       notice('connections', `${text}; ${may}`, {
         means: 'At their peak, and in a deploy, the server would refuse some.',
-        todo: 'Raise max_connections, or make the pools smaller.',
+        todo: 'Raise max_connections, or make the pools or transactionalConnections smaller.',
       }),
     ];
   }

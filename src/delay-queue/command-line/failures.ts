@@ -50,7 +50,7 @@ function explain(error: unknown, schema: string): string {
   if (trouble === 'full') {
     return (
       `the server has no connection left for this role (${said}). Close those that are idle, raise max_connections, ` +
-      'or make the pools smaller; a few are reserved for superusers'
+      'or make the pools or transactionalConnections smaller; a few are reserved for superusers'
     );
   }
   if (states.includes(PERMISSION_DENIED)) {

@@ -157,6 +157,14 @@ export interface DelayQueueOptions {
    */
   connections?: number;
   /**
+   * Connections for transactional handlers, beside the application's pool: so many of them run at a
+   * time. Opened when they are needed, closed after a minute without work, made from the same options.
+   * @default the size of the application's pool
+   * @range 1 to 1,000
+   * @see docs/operations.md#connections
+   */
+  transactionalConnections?: number;
+  /**
    * How long ended delays are kept (retention), or `false`; `names`: longer or shorter by name; with
    * `attempts`, also when, where and how each attempt ended.
    *
@@ -274,6 +282,8 @@ export interface ResolvedOptions {
   idleForMs: number | null;
   claimBatch: number;
   connections: number;
+  /** Undefined: as many as the application's pool has. */
+  transactionalConnections: number | undefined;
   /** The names of the last one are those of all others. */
   historyKeeps: readonly HistoryKeep[];
   historyKept: HistoryKept;

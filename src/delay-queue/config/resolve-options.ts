@@ -37,6 +37,7 @@ const WITHOUT_DEFAULT = {
   resolveManager: true,
   codec: true,
   telemetry: true,
+  transactionalConnections: true,
 };
 
 const DEFAULTS = {
@@ -92,6 +93,7 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
       idleForMs: given['idleFor'] === false ? null : durationMs('idleFor', '1s', '12h'),
       claimBatch: integer('claimBatch', 1, 5_000),
       connections: integer('connections', 2, 20),
+      transactionalConnections: connectionsIn(given['transactionalConnections']),
       ...parseHistory(given['history']),
       drainTimeoutMs: durationMs('drainTimeout', '0', '1h'),
       payloadBytesMax,
@@ -187,6 +189,9 @@ function checkNodeName(value: unknown): string {
     `must be 1 to ${NODE_NAME_LENGTH_MAX} printable ASCII characters, not ${shown(value)}`,
   );
 }
+
+const connectionsIn = (value: unknown): number | undefined =>
+  value === undefined ? undefined : checkInteger(value, 'transactionalConnections', 1, 1_000);
 
 function checkDeployment(value: unknown): string | undefined {
   if (value === undefined) return undefined;

@@ -26,7 +26,8 @@ export const poolOptionsOf = (dataSource: DataSource): ConnectionConfig =>
   driverOf(dataSource).master?.options ?? {};
 
 /**
- * Guards the connections that the application's pool hands out, while the library runs.
+ * Guards the connections that a pool hands out, the application's or that of attempts, while the
+ * library runs.
  *
  * A connection is handed out a few microseconds before TypeORM listens for its errors. If the
  * server ends the session right then (seen when its last answer and the end came in one packet), no
@@ -55,6 +56,10 @@ export function renewPool(pool: Pool, openedBeforeMs: number): void {
 
 /** The server processes of the sessions that the pool has handed out. */
 export const pidsOf = (pool: Pool): number[] => holds.get(pool)?.pids ?? [];
+
+/** Whether that client's server has said that it takes no writes, or ends the session. */
+export const unfitIn = (pool: Pool, client: ClientBase): boolean =>
+  holds.get(pool)?.isUnfit(client) === true;
 
 const holds = new WeakMap<Pool, PoolHold>();
 
@@ -96,6 +101,10 @@ class PoolHold {
   get pids(): number[] {
     const clients: Iterable<ClientBase & { processID?: number | null }> = this.#clients.keys();
     return [...clients].map(({ processID }) => processID ?? 0).filter((pid) => pid > 0);
+  }
+
+  isUnfit(client: ClientBase): boolean {
+    return this.#unfit.has(client);
   }
 
   renew(openedBeforeMs: number): void {

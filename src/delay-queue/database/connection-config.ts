@@ -56,6 +56,35 @@ export function callersConfig(options: ConnectionConfig): ConnectionConfig {
   };
 }
 
+/** Sessions for attempts, on which handlers run: as the application's, with its limits and its types. */
+export function attemptsConfig(options: ConnectionConfig, max: number): ConnectionConfig {
+  const given = Object.getOwnPropertyNames(options)
+    .filter((name) => !OF_THE_POOL_ALONE.has(name))
+    .map((name) => [name, Reflect.get(options, name) as unknown]);
+  return {
+    ...(Object.fromEntries(given) as ConnectionConfig),
+    connectionTimeoutMillis: tighter(options.connectionTimeoutMillis, CONNECT_TIMEOUT_MS),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    max,
+    min: 0,
+    idleTimeoutMillis: IDLE_MS,
+  };
+}
+
+/** How long a connection of the engine stays open with nothing to do. */
+export const IDLE_MS = 60_000;
+
+/** How large the application's pool is, and how it sends. */
+const OF_THE_POOL_ALONE: ReadonlySet<string> = new Set([
+  'allowExitOnIdle',
+  'idleTimeoutMillis',
+  'max',
+  'min',
+  'pipeline',
+  'poolSize',
+]);
+
 /** How long a caller's statement without a transaction may take, on any connection. */
 export const queryTimeoutMsOf = (options: ConnectionConfig): number =>
   tighter(options.query_timeout, QUERY_TIMEOUT_MS);

@@ -115,9 +115,6 @@ export const isReadOnly = (error: unknown): boolean =>
 export const isStatementGone = (error: unknown): boolean =>
   sqlStateOf(error) === INVALID_SQL_STATEMENT_NAME;
 
-/** A function refuses its argument. */
-export const INVALID_PARAMETER_VALUE = '22023';
-
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /** Connection and operator classes of SQLSTATE: the statement may have been committed. */

@@ -16,28 +16,33 @@ import {
   type ConnectionConfig,
   engineConfig,
   engineSettings,
+  IDLE_MS,
   QUERY_TIMEOUT_MS,
   queryTimeoutMsOf,
 } from './connection-config.js';
+import { AttemptPool } from './attempt-pool.js';
 import { OwnPool } from './own-pool.js';
 import { adviceOfPgpool } from './pgpool.js';
 import { PreparedStatements } from './prepared-statements.js';
 import type { Runner, SessionRunner } from './runner.js';
 
-const IDLE_MS = 60_000;
-
 const SETTINGS = engineSettings(QUERY_TIMEOUT_MS);
+
+/** Of `pg`, where the application sets no size. */
+const POOL_MAX = 10;
 
 /**
  * The engine's own few connections, made from the DataSource's options, so that claims, completions
  * and renewals go on when the application has taken its whole pool.
  */
 export class EngineConnections implements Runner {
+  /** For transactional attempts. */
+  readonly attempts: AttemptPool;
   readonly #driver: PostgresDriver;
   readonly #config: ConnectionConfig;
   readonly #prepared = new PreparedStatements(SETTINGS);
   readonly #preparedByKey: PreparedStatements;
-  readonly #preparedForFences = new PreparedStatements();
+  readonly #preparedForAttempts = new PreparedStatements();
   readonly #engines: OwnPool;
   readonly #callers: OwnPool;
   #watched: PostgresDriver['master'];
@@ -45,31 +50,31 @@ export class EngineConnections implements Runner {
   /** Opened before it was requested. */
   #early: { client: Client; opened: Promise<void> } | undefined;
 
-  constructor(dataSource: DataSource, max: number, applicationName: string) {
+  /** @param attemptsMax sessions for transactional attempts; default: as many as the application's pool */
+  constructor(dataSource: DataSource, max: number, applicationName: string, attemptsMax?: number) {
     this.#driver = driverOf(dataSource);
     const options = poolOptionsOf(dataSource);
     this.#config = engineConfig(options, applicationName);
     this.#engines = this.#pool(this.#config, max, this.#prepared);
     this.#preparedByKey = new PreparedStatements(callersSettings(queryTimeoutMsOf(options)));
     this.#callers = this.#pool(callersConfig(options), max, this.#preparedByKey);
+    this.attempts = new AttemptPool(this.#driver, options, attemptsMax ?? options.max ?? POOL_MAX);
     this.#watchPool();
   }
 
   /** How many of its connections run statements, and how many wait for some. */
   get figures(): { used: number; idle: number } {
-    const [engines, callers] = [this.#engines.figures, this.#callers.figures];
-    return { used: engines.used + callers.used, idle: engines.idle + callers.idle };
+    const all = [this.#engines, this.#callers, this.attempts].map(({ figures }) => figures);
+    return {
+      used: all.reduce((sum, { used }) => sum + used, 0),
+      idle: all.reduce((sum, { idle }) => sum + idle, 0),
+    };
   }
 
-  /** The size of the application's own pool, on which transactional handlers run. */
-  get applicationPoolMax(): number {
-    return this.#driver.master?.options.max ?? 10;
-  }
-
-  /** The server processes of its open sessions. */
-  get applicationPids(): number[] {
+  /** The server processes on which handlers run: in their transactions, or on the application's pool. */
+  get handlersPids(): number[] {
     const { master } = this.#driver;
-    return master === undefined ? [] : pidsOf(master);
+    return [...(master === undefined ? [] : pidsOf(master)), ...this.attempts.pids];
   }
 
   /**
@@ -84,7 +89,8 @@ export class EngineConnections implements Runner {
   prepareStatements(): void {
     this.#prepared.use();
     this.#preparedByKey.use();
-    this.#preparedForFences.use();
+    this.#preparedForAttempts.use();
+    this.attempts.areOwn = true;
   }
 
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
@@ -97,12 +103,11 @@ export class EngineConnections implements Runner {
     return this.#engines.inTransaction(work);
   }
 
-  /** Runs the engine's statements on a connection that the application lends to a handler. */
+  /** Runs the engine's statements on the session of an attempt. */
   on(client: ClientBase): SessionRunner {
-    const prepared = this.#preparedForFences;
+    const prepared = this.#preparedForAttempts;
     return {
       query: (sql, parameters) => prepared.run(client, sql, parameters),
-      queryBehind: (first, sql, parameters) => prepared.runBehind(client, first, sql, parameters),
       queryBefore: (...all) => prepared.runBefore(client, ...all),
     };
   }
@@ -113,7 +118,7 @@ export class EngineConnections implements Runner {
    * out alone, one statement and 15 s after the other. `openedBeforeMs` is a `performance.now()`.
    */
   renew(openedBeforeMs: number): void {
-    for (const pool of [this.#engines, this.#callers]) pool.renew(openedBeforeMs);
+    for (const pool of [this.#engines, this.#callers, this.attempts]) pool.renew(openedBeforeMs);
     if (this.#watched !== undefined) renewPool(this.#watched, openedBeforeMs);
   }
 
@@ -154,7 +159,7 @@ export class EngineConnections implements Runner {
   async close(): Promise<void> {
     this.#unwatch?.();
     void this.#early?.client.end().catch(() => {});
-    await Promise.all([this.#callers.close(), this.#engines.close()]);
+    await Promise.all([this.attempts.close(), this.#callers.close(), this.#engines.close()]);
   }
 
   #dedicated(): Client {

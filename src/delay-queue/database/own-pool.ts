@@ -4,7 +4,7 @@ import { within } from '../tasks/signal.js';
 import { isReadOnly, isUnanswered } from './driver-errors.js';
 import type { PreparedStatements } from './prepared-statements.js';
 import type { Runner } from './runner.js';
-import { hangingSql } from './transaction-status.sql.js';
+import { hangingSql } from './sessions.sql.js';
 
 /** Statements without an answer so long after the pool began to close are cut off. */
 const CLOSE_WITHIN_MS = 5_000;

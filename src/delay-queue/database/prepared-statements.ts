@@ -63,24 +63,6 @@ export class PreparedStatements {
   }
 
   /**
-   * Runs the statement behind `first`, such as START TRANSACTION, which has no parameters. They
-   * share one round trip if the session has run the statement by name.
-   */
-  runBehind<Row>(
-    client: ClientBase,
-    first: string,
-    sql: string,
-    parameters: unknown[],
-  ): Promise<SharedTrip<Row>> {
-    const execution = this.#executionOf(client, sql, parameters);
-    if (execution === undefined) return this.#oneByOne(client, first, sql, parameters);
-    return this.#together<Row, SharedTrip<Row>>(client, first, execution, ([other, { rows }]) => ({
-      other,
-      rows,
-    }));
-  }
-
-  /**
    * Runs the statement before `last`, such as COMMIT, which the server skips if the statement
    * fails. `sending` is called just before `last` is sent; on a separate trip that is after the
    * answer.
@@ -99,31 +81,10 @@ export class PreparedStatements {
       return { rows, other: await client.query(last) };
     }
     sending();
-    return this.#together<Row, SharedTrip<Row>>(client, execution, last, ([{ rows }, other]) => ({
-      rows,
-      other,
-    }));
-  }
-
-  async #oneByOne<Row>(
-    client: ClientBase,
-    first: string,
-    sql: string,
-    parameters: unknown[],
-  ): Promise<SharedTrip<Row>> {
-    const other = await client.query(first);
-    return { other, rows: await this.run<Row>(client, sql, parameters) };
-  }
-
-  /** A text of two statements has two answers and no parameters: EXECUTE gets them as literals. */
-  #together<Row, Trip>(
-    client: ClientBase,
-    first: string,
-    second: string,
-    tripOf: (answers: [Answer<Row>, Answer<Row>]) => Trip,
-  ): Promise<Trip> {
-    const answers: Promise<unknown> = client.query(`${first}; ${second}`);
-    return (answers as Promise<[Answer<Row>, Answer<Row>]>).then(tripOf, this.#failed);
+    // A text of two statements has two answers and no parameters: EXECUTE gets them as literals.
+    const answers: Promise<unknown> = client.query(`${execution}; ${last}`);
+    const [{ rows }, other] = (await answers.catch(this.#failed)) as [Answer<Row>, QueryResult];
+    return { rows, other };
   }
 
   #executionOf(client: ClientBase, sql: string, parameters: unknown[]): string | undefined {

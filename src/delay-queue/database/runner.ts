@@ -21,16 +21,14 @@ export interface Transactor {
   inTransaction<Result>(work: (runner: Runner) => Promise<Result>): Promise<Result>;
 }
 
-/** The answer of a statement, and of START TRANSACTION or COMMIT, which shared its round trip. */
+/** The answer of a statement, and of the COMMIT that shared its round trip. */
 export interface SharedTrip<Row> {
   rows: Row[];
   other: QueryResult;
 }
 
-/** A session on which a transaction begins or ends together with a statement, if possible. */
+/** A session on which a transaction ends together with a statement, if possible. */
 export interface SessionRunner extends Runner {
-  /** @param first has no parameters: START TRANSACTION */
-  queryBehind<Row>(first: string, sql: string, parameters: unknown[]): Promise<SharedTrip<Row>>;
   /**
    * @param last has no parameters, and does not run if the statement fails: COMMIT
    * @param sending called when `last` is about to be sent; an error in it prevents that

@@ -105,6 +105,12 @@ export class SessionWatch {
     this.#onOver.push(listener);
   }
 
+  /** A transaction begins with the next statement, whatever that is. */
+  begins(): void {
+    this.#isOver = false;
+    this.#isOpen = true;
+  }
+
   /** ROLLBACK answered a text that ends a transaction, and one is open: that is the next one. */
   rolledBackAndChained(): void {
     this.#over('rolled back');

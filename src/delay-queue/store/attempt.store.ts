@@ -1,7 +1,7 @@
 import type { HistoryKept } from '../api/delay.js';
 import { isClaimLost } from '../database/driver-errors.js';
 import { byPurpose } from '../database/prepared-statements.js';
-import { given, type Runner } from '../database/runner.js';
+import type { Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import {
   type AsText,
@@ -9,8 +9,6 @@ import {
   claimedOf,
   type OnDeadAnswer,
   onDeadRowOf,
-  type FenceAnswer,
-  fencedOf,
   type IdAnswer,
   idOf,
   type LookAnswer,
@@ -29,7 +27,6 @@ import {
   type ClaimRequest,
   type Completion,
   type OnDeadRow,
-  type FenceRow,
   LastClaim,
   type LookedRow,
   NO_LOCK,
@@ -57,8 +54,7 @@ import {
   EXHAUSTED,
   type ExhaustedRow,
   exhaustedSql,
-  fenceOneSql,
-  fenceSql,
+  holdSql,
   lookAtSql,
   passOnSql,
   renewSql,
@@ -109,11 +105,10 @@ export class AttemptStore {
       retry: retrySql(tables, kept),
       passOn: passOnSql(tables, kept),
       recur: recurSql(tables, kept),
+      hold: holdSql(tables),
       deadLetter: exhaustedSql(tables),
       setAside: setAsideSql(tables),
       renew: renewSql(tables),
-      fence: fenceSql(tables),
-      fenceOne: fenceOneSql(tables),
     });
   }
 
@@ -166,8 +161,8 @@ export class AttemptStore {
   /**
    * Removes completed delays. @returns the ids removed; the others are locked, or have another
    * epoch.
-   * @param fenced of the transaction whose fence holds the rows, if there is one; a lost claim of a
-   * single row fails that transaction
+   * @param fenced of their attempt's transaction, if there is one; a lost claim of a single row fails
+   * that transaction
    */
   async complete(items: readonly Completion[], fenced?: Runner): Promise<number[]> {
     const ids = items.map((item) => item.id);
@@ -182,6 +177,11 @@ export class AttemptStore {
     if (rows.length === 0) return ids;
     const left = new Set(rows.map(idOf));
     return ids.filter((id) => !left.has(id));
+  }
+
+  /** In the transaction of these attempts: locks what is still theirs, before it is removed or moves on. */
+  async hold(claims: readonly Fence[], fenced: Runner): Promise<void> {
+    await fenced.query(this.#sql.hold, fencesOf(claims));
   }
 
   /** The same without a history row, for delays whose history row was refused. */
@@ -295,20 +295,5 @@ export class AttemptStore {
   async renew(items: readonly Fence[], leaseMs: number): Promise<number[]> {
     const parameters = [...fencesOf(items), leaseMs];
     return (await this.runner.query<IdAnswer>(this.#sql.renew, parameters)).map(idOf);
-  }
-
-  /** Locks the rows in their attempts' transaction; `ids` lists the claims that still hold. */
-  fence(runner: Runner, claims: readonly Fence[], idleMs: number): Promise<FenceRow> {
-    const timeout = String(Math.max(1, Math.floor(idleMs)));
-    const [one, ...others] = claims;
-    const answer =
-      one !== undefined && others.length === 0
-        ? runner.query<FenceAnswer>(this.#sql.fenceOne, [
-            String(one.id),
-            String(one.epoch),
-            timeout,
-          ])
-        : runner.query<FenceAnswer>(this.#sql.fence, [...fencesOf(claims), timeout]);
-    return answer.then(([row]) => fencedOf(given(row)));
   }
 }

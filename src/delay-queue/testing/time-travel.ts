@@ -332,7 +332,7 @@ export class TimeTravel {
       const [run] = log.runs;
       if (run !== undefined) return run as DelayRun<N>;
       throw new DelayTestingError(
-        `${name} of ${quoted(key)} did not start: it is paused, throttled by a limit, without a connection from the pool, or gone`,
+        `${name} of ${quoted(key)} did not start: it is paused, throttled by a limit, without a session for it, or gone`,
       );
     });
   }

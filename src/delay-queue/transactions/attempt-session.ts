@@ -1,145 +1,117 @@
 import type { PoolClient, QueryResult } from 'pg';
-import type { DataSourceOptions, QueryRunner } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayRolledBackError } from '../api/errors.js';
-import type { DelayEvents } from '../api/events.js';
-import { driverOf } from '../database/application-pool.js';
 import { isInFailedTransaction } from '../database/driver-errors.js';
 import type { EngineConnections } from '../database/engine-connections.js';
-import { given, type Runner, type SessionRunner } from '../database/runner.js';
+import type { Runner } from '../database/runner.js';
 import { dataSourceOf, SessionWatch } from '../database/session-watch.js';
-import { endSessionSql, transactionNowSql } from '../store/sql/attempts.sql.js';
-import { retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
+import { endSessionSql, isAnotherSql, takesWritesSql } from '../database/sessions.sql.js';
 import { TransactionEnds } from './commit-hooks.js';
-import { clientSending, committed, isInTransaction, wasEnded } from './handlers-client.js';
-import type { TransactionGuard } from './transaction-guard.js';
+import { committed, isInTransaction, wasEnded } from './handlers-client.js';
+import { TransactionGuard } from './transaction-guard.js';
 
-/** The engine's own connections, over which a session that does not answer is ended. */
-export type SessionsEngine = Runner & Pick<EngineConnections, 'on' | 'applicationPids'>;
+/** The sessions of attempts, and the connections over which one that does not answer is ended. */
+export type SessionsEngine = Runner & Pick<EngineConnections, 'on' | 'attempts' | 'handlersPids'>;
 
-const START = 'START TRANSACTION';
+/** Named in each transaction: a role, a database or the application may have set another one. */
+const LEVEL = 'READ COMMITTED';
+const START = `START TRANSACTION ISOLATION LEVEL ${LEVEL}`;
 const COMMIT = 'COMMIT';
 
-/** A session as the server knows it: its process, its transaction, and when that began. */
-interface ServerSession {
-  pid: number;
-  began: string;
-  transaction: string;
-}
-
-/** State of the session's watch when the fence was answered. */
-interface Fenced {
+/** State of the session's watch when the transaction began. */
+interface Began {
   watch: SessionWatch;
   transactions: number;
   rollbacks: number;
 }
 
-/** The pooled session that a transactional call runs on, from connect to release. */
+/**
+ * The session of one transactional call, from its connection to its release. Its transaction begins
+ * with the first statement of the handler, in one round trip, and ends with the engine's.
+ */
 export class AttemptSession {
-  /** The application has closed its pool. */
-  isTaken = false;
-  #guard: TransactionGuard | undefined;
-  #known: ServerSession | undefined;
-  #fenced: Fenced | undefined;
-  /** Replaces this runner in the driver's list of connected runners. */
-  #standIn: Pick<QueryRunner, 'release'> | undefined;
-  #client: PoolClient | undefined;
+  readonly guard: TransactionGuard;
+  #began: Began | undefined;
   #ending: Promise<void> | undefined;
   #isReleased = false;
+  #isClosed = false;
 
-  /** The application has replaced a method of its runners. */
-  readonly #isWrapped: boolean;
+  /** @throws DelayUnavailableError */
+  static async open(dataSource: DataSource, engine: SessionsEngine): Promise<AttemptSession> {
+    const client = await engine.attempts.connect();
+    const runner = dataSource.createQueryRunner('master');
+    // TypeORM connects a runner to its own pool, unless it has a connection.
+    Reflect.set(runner, 'databaseConnection', client);
+    SessionWatch.beginIfConnected(runner);
+    return new AttemptSession(runner, client, engine);
+  }
 
-  constructor(
-    private readonly runner: QueryRunner,
+  private constructor(
+    readonly runner: QueryRunner,
+    private readonly client: PoolClient,
     private readonly engine: SessionsEngine,
   ) {
-    this.#isWrapped =
-      Object.hasOwn(runner, 'startTransaction') || Object.hasOwn(runner, 'commitTransaction');
+    this.guard = new TransactionGuard(runner, client, () => this.isEnded);
   }
 
-  async connect(): Promise<void> {
-    this.#client = (await this.runner.connect()) as PoolClient;
-    SessionWatch.beginIfConnected(this.runner);
-    this.#standInForRunner();
+  get pid(): number | undefined {
+    return this.engine.attempts.pidOf(this.client);
   }
 
-  /** Call it when the fence is answered. */
-  fenced(by: ServerSession): void {
-    this.#known = by;
-    const watch = SessionWatch.of(this.runner);
-    const { transactions = 0, rollbacks = 0 } = watch ?? {};
-    this.#fenced = watch && { watch, transactions, rollbacks };
-  }
-
-  /** Whether the server has reported the end of the fenced transaction. */
+  /** Whether the server has reported the end of the attempt's transaction. */
   get isEnded(): boolean {
-    return (
-      this.#fenced !== undefined && this.#fenced.watch.transactions !== this.#fenced.transactions
-    );
+    return this.#began !== undefined && this.#began.watch.transactions !== this.#began.transactions;
   }
 
-  get known(): ServerSession | undefined {
-    return this.#known;
-  }
-
-  guardedBy(guard: TransactionGuard): void {
-    this.#guard = guard;
-  }
-
-  /** @throws when not connected */
-  get client(): PoolClient {
-    if (this.#client === undefined) throw new Error('the session is not connected');
-    return this.#client;
+  /**
+   * Whether a failure is that of the session, and the next one may do better: it ended before its
+   * transaction had begun, or its server takes no writes, as after a failover. To be asked after
+   * {@link rollback}.
+   */
+  async isToBlame(): Promise<boolean> {
+    // A handler had left something open on a session that worked: no answer is missed.
+    if (this.#isClosed) return false;
+    const isUnfit = this.engine.attempts.isUnfit(this.client);
+    // The server's last word may have come before anything was sent.
+    if (this.guard.neverBegan || (isUnfit && this.guard.hasNotBegun)) return true;
+    if (!isUnfit) return false;
+    try {
+      const { rows } = await this.client.query<{ writes: string }>(takesWritesSql());
+      return rows[0]?.writes === 'false';
+    } catch {
+      return false;
+    }
   }
 
   /** Bypasses the handler's guard, and TypeORM, which would send each text again. */
-  get statements(): SessionRunner {
+  get #statements() {
     return this.engine.on(this.client);
   }
 
   /**
-   * Begins the transaction together with the engine's first statement, in one round trip. Not if
-   * the transaction names an isolation level, which has to come first.
-   * @param first sends one statement
+   * @param idleMs after so long without a statement the server ends the session: a process that is
+   * paused inside the transaction lets go of its locks
    */
-  async begin<Answer>(
-    level: DataSourceOptions['isolationLevel'],
-    first: (runner: Runner) => Promise<Answer>,
-  ): Promise<Answer> {
-    const { client, statements, runner } = this;
-    if (level !== undefined) {
-      await runner.startTransaction(level);
-      return await first(statements);
+  async begin(idleMs: number): Promise<void> {
+    const { runner, client, engine, guard } = this;
+    const watch = SessionWatch.of(runner);
+    const limit = `SET LOCAL idle_in_transaction_session_timeout = ${Math.max(1, Math.floor(idleMs))}`;
+    const { areOwn } = engine.attempts;
+    if (areOwn) await engine.attempts.identify(client);
+    if (this.#isHeard) {
+      await guard.byEngine(() => runner.startTransaction(LEVEL));
+      await client.query(limit);
+    } else {
+      logged(runner, START);
+      Object.assign(runner, { isTransactionActive: true, transactionDepth: 1 });
+      // `pg-native` shows no connection, on which the two could be sent together.
+      if (areOwn && watch !== undefined) guard.beginsWith([START, limit]);
+      else await client.query(`${START}; ${limit}`);
     }
-    let started: QueryResult | undefined;
-    const behindStart: Runner = {
-      query: <Row>(sql: string, parameters: unknown[]) =>
-        statements.queryBehind<Row>(START, sql, parameters).then(({ other, rows }) => {
-          started = other;
-          return rows;
-        }),
-    };
-    if (!this.#isHeard) {
-      begins(runner);
-      const answer = await first(behindStart);
-      hasBegun(runner);
-      return answer;
-    }
-    let answered: { with: Answer } | undefined;
-    const start = async (): Promise<QueryResult> => {
-      answered = { with: await first(behindStart) };
-      return given(started);
-    };
-    const connect = runner.connect.bind(runner);
-    const connected = Promise.resolve(clientSending(client, START, start));
-    // Through TypeORM, which notifies the application's subscribers.
-    runner.connect = () => connected;
-    try {
-      await runner.startTransaction();
-    } finally {
-      runner.connect = connect;
-    }
-    return answered === undefined ? await first(statements) : answered.with;
+    if (!areOwn) await engine.attempts.identify(client);
+    watch?.begins();
+    const { transactions = 0, rollbacks = 0 } = watch ?? {};
+    this.#began = watch && { watch, transactions, rollbacks };
   }
 
   /**
@@ -148,11 +120,21 @@ export class AttemptSession {
    * @param committing called just before COMMIT is sent
    * @throws DelayRolledBackError
    */
-  async commit(
+  async commit(work: (runner: Runner) => Promise<void>, committing: () => void): Promise<void> {
+    const { runner } = this;
+    const send = (): Promise<QueryResult> => this.#commit(work, committing);
+    if (this.#isHeard) return this.guard.commitBy(() => runner.commitTransaction(), send);
+    logged(runner, COMMIT);
+    await send();
+    Object.assign(runner, { isTransactionActive: false, transactionDepth: 0 });
+  }
+
+  async #commit(
     work: (runner: Runner) => Promise<void>,
     committing: () => void,
   ): Promise<QueryResult> {
-    const { client, statements } = this;
+    const { client, guard } = this;
+    const statements = this.#statements;
     let answer: QueryResult | undefined;
     const runner: Runner = {
       query: (sql, parameters) => statements.query(sql, parameters),
@@ -163,7 +145,8 @@ export class AttemptSession {
         }),
     };
     try {
-      if (this.#mayBeAnother) await this.#unlessAnother();
+      await guard.beginNow();
+      await this.#unlessAnother();
       await work(runner);
       if (answer === undefined) committing();
       return committed(answer ?? (await client.query(COMMIT)));
@@ -172,27 +155,36 @@ export class AttemptSession {
     }
   }
 
+  /**
+   * Refuses to commit another transaction: a text may have ended that of the attempt and begun the next
+   * one, in which `SET LOCAL` is forgotten. The watch cannot tell that from a rollback to a savepoint.
+   * @throws DelayInvalidError
+   */
+  async #unlessAnother(): Promise<void> {
+    if (this.isEnded) throw wasEnded();
+    if (this.#began?.watch.rollbacks === this.#began?.rollbacks) return;
+    const { rows } = await this.client.query<{ another: string }>(isAnotherSql());
+    if (rows[0]?.another === 'true') throw wasEnded();
+  }
+
+  /** Does nothing without a transaction, or where its session is gone and the transaction with it. */
+  async rollback(): Promise<void> {
+    const { runner, guard } = this;
+    try {
+      if (guard.hasNotBegun) Object.assign(runner, { isTransactionActive: false });
+      else if (runner.isTransactionActive) {
+        await guard.byEngine(() => runner.rollbackTransaction());
+      }
+    } catch {
+      // The server rolls back what a session leaves.
+    }
+  }
+
   /** Whether the transaction must begin and end by TypeORM's methods, which others hear. */
   get #isHeard(): boolean {
     const dataSource = dataSourceOf(this.runner);
-    if (dataSource === undefined || this.#isWrapped) return true;
+    if (dataSource === undefined || this.guard.isWrapped) return true;
     return TransactionEnds.of(dataSource).isAsked(this.runner);
-  }
-
-  byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#guard ? this.#guard.byEngine(work) : work();
-  }
-
-  /** Ends the transaction by a COMMIT that is this session's {@link commit}. */
-  async commitBy(commit: () => Promise<QueryResult>): Promise<void> {
-    const { runner } = this;
-    if (this.#isHeard) {
-      const byTypeOrm = (): Promise<void> => runner.commitTransaction();
-      return this.#guard ? this.#guard.commitBy(byTypeOrm) : byTypeOrm();
-    }
-    logged(runner, COMMIT);
-    await commit();
-    hasEnded(runner);
   }
 
   /**
@@ -200,20 +192,21 @@ export class AttemptSession {
    * the row. Not by a cancel request, which could hit the connection's next user.
    */
   cut(): void {
-    this.#guard?.seal();
+    this.guard.seal();
     this.#ending = this.#end();
   }
 
   /** Not awaited: if the other end is gone, no close event comes. The pool drops the connection. */
   close(): void {
-    void this.#client?.end();
+    this.#isClosed ||= !this.isEnded;
+    void (this.client as { end?: () => Promise<void> }).end?.();
   }
 
   /** Waits for an end on its way, which would hit the connection's next user. */
   async leave(): Promise<void> {
     if (this.#ending !== undefined) await this.#ending;
     // A transaction that a subscriber began behind the end goes with the connection.
-    if (this.#client !== undefined && isInTransaction(this.#client)) this.close();
+    if (isInTransaction(this.client)) this.close();
     await this.#release();
   }
 
@@ -222,7 +215,7 @@ export class AttemptSession {
    * would otherwise wait for ever, and the pool would be one connection short.
    */
   async #end(): Promise<void> {
-    if (this.#client === undefined || this.#isReleased || this.runner.isReleased) return;
+    if (this.#isReleased) return;
     await this.#terminate();
     this.close();
     // Now: a handler that never returns would keep its slot in the pool.
@@ -231,131 +224,23 @@ export class AttemptSession {
 
   /** On the server, where a statement goes on and holds its locks although its client is gone. */
   async #terminate(): Promise<void> {
+    const known = this.engine.attempts.sessionOf(this.client);
+    if (known === undefined) return;
     try {
-      if (this.known !== undefined) {
-        await this.engine.query(endSessionSql(), [this.known.pid, this.known.began]);
-      }
+      await this.engine.query(endSessionSql(), [known.pid, known.opened, known.began]);
     } catch {
       // Then `idle_in_transaction_session_timeout` ends it.
     }
   }
 
-  /** Something was rolled back since the fence, mostly to a savepoint. */
-  get #mayBeAnother(): boolean {
-    if (this.#fenced === undefined) return false;
-    return this.isEnded || this.#fenced.watch.rollbacks !== this.#fenced.rollbacks;
-  }
-
-  /**
-   * Refuses to commit another transaction: a text that ended the attempt's transaction and began
-   * the next one released the rows.
-   * @throws DelayInvalidError
-   */
-  async #unlessAnother(): Promise<void> {
-    let isAnother = this.isEnded;
-    if (!isAnother) {
-      const [now] = await this.statements.query<{ transaction: string | null }>(
-        transactionNowSql(),
-        [],
-      );
-      isAnother = now?.transaction !== this.#known?.transaction;
-    }
-    if (isAnother) throw wasEnded();
-  }
-
-  /**
-   * Replaces the runner in the driver's list: `destroy()` of the application releases all runners
-   * there, and this one refuses, because a handler may not release it.
-   */
-  #standInForRunner(): void {
-    const runners = this.#connectedRunners;
-    const index = runners.indexOf(this.runner);
-    if (index === -1) return;
-    this.#standIn = { release: () => this.#taken() };
-    runners[index] = this.#standIn;
-  }
-
-  /** The application closes its pool and waits for this connection. */
-  async #taken(): Promise<void> {
-    this.isTaken = true;
-    this.#guard?.seal();
-    // Awaited before the row is given back, not by the application.
-    this.#ending = this.#terminate();
-    this.close();
-    await this.#release();
-  }
-
-  get #connectedRunners(): Pick<QueryRunner, 'release'>[] {
-    const dataSource = dataSourceOf(this.runner);
-    return (dataSource && driverOf(dataSource).connectedQueryRunners) ?? [];
-  }
-
   async #release(): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
-    const index = this.#standIn ? this.#connectedRunners.indexOf(this.#standIn) : -1;
-    if (index !== -1) this.#connectedRunners.splice(index, 1);
-    await (this.#guard ? this.#guard.release() : this.runner.release());
+    await this.guard.release();
+    this.client.release();
   }
 }
 
-/*
- * What TypeORM's methods do besides sending START TRANSACTION and COMMIT. Without a subscriber it is
- * done here, without their dozen promises each (docs/adr/0063).
- */
-
+/** What TypeORM's methods do besides sending START TRANSACTION and COMMIT (docs/adr/0063). */
 const logged = (runner: QueryRunner, sql: string): void =>
   dataSourceOf(runner)?.logger.logQuery(sql, undefined, runner);
-
-function begins(runner: QueryRunner): void {
-  Object.assign(runner, { isTransactionActive: true });
-  logged(runner, START);
-}
-
-const hasBegun = (runner: QueryRunner): void => void Object.assign(runner, { transactionDepth: 1 });
-
-const hasEnded = (runner: QueryRunner): void =>
-  void Object.assign(runner, { isTransactionActive: false, transactionDepth: 0 });
-
-/**
- * How long calls cool down while attempts cannot begin their transactions: longer after each
- * failure in a row. Otherwise due delays would be claimed and given back as fast as the database
- * refuses.
- */
-export class BeginCoolDown {
-  readonly #health: TaskHealth;
-  #failures = 0;
-  #restUntilMs = -Infinity;
-
-  constructor(events: DelayEvents) {
-    this.#health = new TaskHealth(events, 'begin');
-  }
-
-  worked(): void {
-    this.#failures = 0;
-    this.#restUntilMs = -Infinity;
-    this.#health.worked();
-  }
-
-  /** Calls `wake` once, when another task works again. @returns a function that cancels that */
-  whenAnotherWorks(wake: () => void): () => void {
-    return this.#health.whenAnotherWorks(() => {
-      this.#restUntilMs = -Infinity;
-      wake();
-    });
-  }
-
-  /**
-   * Transactions that fail during a cool-down count as the same failure.
-   * @param nowMs `performance.now()`
-   * @returns how long the call cools down, in milliseconds
-   */
-  failed(error: unknown, nowMs: number): number {
-    this.#health.failed(error);
-    if (nowMs >= this.#restUntilMs) {
-      this.#failures += 1;
-      this.#restUntilMs = nowMs + retryPauseMs(this.#failures);
-    }
-    return this.#restUntilMs - nowMs;
-  }
-}

@@ -75,9 +75,7 @@ export class TransactionEnds implements EntitySubscriberInterface {
   /** Whether TypeORM must report the end of the runner's transaction: to us, or to others. */
   isAsked(runner: QueryRunner): boolean {
     const { subscribers } = this.dataSource;
-    return (
-      this.#pending.has(runner) || subscribers.some((each) => !(each instanceof TransactionEnds))
-    );
+    return this.#pending.has(runner) || subscribers.some(hearsTransactions);
   }
 
   /** @returns false when there is no such transaction; the piece is dropped then */
@@ -222,6 +220,21 @@ export class TransactionEnds implements EntitySubscriberInterface {
     for (const { rolledBack } of undone) rolledBack?.();
   }
 }
+
+/** What is called for a statement that begins or ends a transaction. */
+const HOOKS: readonly (keyof EntitySubscriberInterface)[] = [
+  'beforeQuery',
+  'afterQuery',
+  'beforeTransactionStart',
+  'afterTransactionStart',
+  'beforeTransactionCommit',
+  'afterTransactionCommit',
+  'beforeTransactionRollback',
+  'afterTransactionRollback',
+];
+
+const hearsTransactions = (each: EntitySubscriberInterface): boolean =>
+  !(each instanceof TransactionEnds) && HOOKS.some((hook) => each[hook] !== undefined);
 
 function decide(piece: Omit<Piece, 'depth'>, { end, certain }: Ended): void {
   const { committed, rolledBack } = piece;

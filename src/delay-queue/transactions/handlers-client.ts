@@ -6,6 +6,7 @@ import {
   DelayRolledBackError,
   DelayTransactionOverError,
 } from '../api/errors.js';
+import { BeginAhead, type Wire } from './begin-ahead.js';
 import { transactionEndIn } from './transaction-end.js';
 
 function withMethods<Its extends object>(its: Its, methods: Record<string, unknown>): Its {
@@ -18,15 +19,11 @@ function withMethods<Its extends object>(its: Its, methods: Record<string, unkno
   });
 }
 
-/** The same client, with one statement without parameters replaced. */
-export function clientSending(
-  client: PoolClient,
-  statement: 'START TRANSACTION' | 'COMMIT',
-  instead: () => Promise<unknown>,
-): PoolClient {
+/** The same client, with its COMMIT replaced. */
+export function clientCommitting(client: PoolClient, instead: () => Promise<unknown>): PoolClient {
   const query = client.query.bind(client) as unknown as (...all: unknown[]) => unknown;
   return withMethods(client, {
-    query: (...all: unknown[]) => (all[0] === statement ? instead() : query(...all)),
+    query: (...all: unknown[]) => (all[0] === 'COMMIT' ? instead() : query(...all)),
   });
 }
 
@@ -51,16 +48,10 @@ export function rethrow(error: unknown): never {
 }
 
 /** By the server's last answer; older versions of `pg` did not keep it. */
-export const isOutsideTransaction = (client: PoolClient): boolean => statusOf(client) === 'I';
-
 export function isInTransaction(client: PoolClient): boolean {
-  const status = statusOf(client);
-  return status === 'T' || status === 'E';
-}
-
-function statusOf(client: PoolClient): string | null | undefined {
   const { getTransactionStatus } = client as { getTransactionStatus?: () => string | null };
-  return getTransactionStatus?.call(client);
+  const status = getTransactionStatus?.call(client);
+  return status === 'T' || status === 'E';
 }
 
 /** However it ended, the claim no longer protects what the handler did. */
@@ -81,11 +72,6 @@ interface Submittable {
   handleReadyForQuery: (connection: unknown) => void;
 }
 
-interface Wire {
-  query(text: unknown): unknown;
-  parse(statement: { text?: unknown }, ...more: unknown[]): unknown;
-}
-
 interface Statement {
   /** Whether its answers arrive without reading; a cursor has to be read to its end. */
   endsByItself: boolean;
@@ -99,6 +85,8 @@ interface Statement {
  * The connection of a transactional attempt, as its handler sees it. Statements go to the real
  * client one at a time; the others wait here, where they can still be refused. In the client's own
  * queue they would be sent, whatever became of the attempt. After `seal`, all are refused.
+ *
+ * What begins the transaction goes ahead of the first one, which so costs no round trip of its own.
  */
 export class HandlersClient {
   readonly facade: PoolClient;
@@ -107,6 +95,7 @@ export class HandlersClient {
   #sent: Statement | undefined;
   #isSealed = false;
   #onQuiet: (() => void) | undefined;
+  #begin: BeginAhead | undefined;
 
   /** @param isEnded the server ended the attempt's transaction: later writes would be kept */
   constructor(
@@ -120,6 +109,27 @@ export class HandlersClient {
       end: forbidden,
       release: forbidden,
     });
+  }
+
+  /** @param statements without parameters or rows: those that begin the transaction */
+  beginsWith(statements: readonly string[]): void {
+    this.#begin = BeginAhead.on(this.#connection as Wire);
+    this.#begin.with(statements);
+  }
+
+  /** Nothing was sent yet, and so there is no transaction. */
+  get hasNotBegun(): boolean {
+    return this.#begin?.isWaiting === true;
+  }
+
+  /** The session has refused to begin it, or ended before. To be asked when nothing is in flight. */
+  get neverBegan(): boolean {
+    return this.#begin?.hasFailed === true;
+  }
+
+  /** For statements that do not come from the handler. */
+  async beginNow(): Promise<void> {
+    if (this.hasNotBegun) await this.client.query('SELECT');
   }
 
   get isBusy(): boolean {

@@ -4,15 +4,12 @@ import { DelayInvalidError, DelayTransactionOverError } from '../api/errors.js';
 import { depthOf } from './commit-hooks.js';
 import { EngineSide } from './handler-context.js';
 import {
-  clientSending,
+  clientCommitting,
   HandlersClient,
-  isOutsideTransaction,
   NOT_THE_HANDLERS,
   rethrow,
   wasEnded,
 } from './handlers-client.js';
-
-const COMMIT = 'COMMIT';
 
 /**
  * Guards an attempt's transaction against its handler. The handler may write and begin nested
@@ -33,21 +30,23 @@ export class TransactionGuard {
   /** Statements of the handler that are not answered. */
   #running = 0;
   #isOver = false;
-  /** The attempt's own COMMIT is in flight: a subscriber may send another one behind it. */
-  #isCommitting = false;
+  /** Replaces TypeORM's COMMIT, once: a subscriber may send another one behind it. */
+  #sendsCommit: (() => Promise<QueryResult>) | undefined;
+  /** The application has replaced a method of its runners. */
+  readonly isWrapped: boolean;
   #release: () => Promise<void> = () => Promise.resolve();
 
   /**
    * @param client the runner's
    * @param isEnded whether the server has reported the end of the attempt's transaction
-   * @param commit replaces TypeORM's COMMIT, and chooses what is sent with it
    */
   constructor(
     private readonly runner: QueryRunner,
     private readonly client: PoolClient,
-    isEnded: () => boolean,
-    private readonly commit: () => Promise<QueryResult>,
+    private readonly isEnded: () => boolean,
   ) {
+    this.isWrapped =
+      Object.hasOwn(runner, 'startTransaction') || Object.hasOwn(runner, 'commitTransaction');
     this.#handlers = new HandlersClient(client, isEnded);
     this.#guardStatements();
     this.#guardTransactions();
@@ -58,13 +57,33 @@ export class TransactionGuard {
     return this.#engine.run(work);
   }
 
-  /** Lets TypeORM commit the attempt's transaction. */
-  async commitBy(work: () => Promise<void>): Promise<void> {
-    this.#isCommitting = true;
+  /** See `HandlersClient`. */
+  beginsWith(statements: readonly string[]): void {
+    this.#handlers.beginsWith(statements);
+  }
+
+  get hasNotBegun(): boolean {
+    return this.#handlers.hasNotBegun;
+  }
+
+  get neverBegan(): boolean {
+    return this.#handlers.neverBegan;
+  }
+
+  beginNow(): Promise<void> {
+    return this.#handlers.beginNow();
+  }
+
+  /**
+   * Lets TypeORM commit the attempt's transaction.
+   * @param instead replaces its COMMIT, and chooses what is sent with it
+   */
+  async commitBy(work: () => Promise<void>, instead: () => Promise<QueryResult>): Promise<void> {
+    this.#sendsCommit = instead;
     try {
       await this.byEngine(work);
     } finally {
-      this.#isCommitting = false;
+      this.#sendsCommit = undefined;
     }
   }
 
@@ -123,9 +142,7 @@ export class TransactionGuard {
       );
     }
     // If the handler swallows an error and no savepoint can be made, TypeORM rolls back everything.
-    if (!this.runner.isTransactionActive || isOutsideTransaction(this.client)) {
-      return wasEnded();
-    }
+    if (!this.runner.isTransactionActive || this.isEnded()) return wasEnded();
     return undefined;
   }
 
@@ -140,7 +157,7 @@ export class TransactionGuard {
       connect: () => {
         if (this.#isEngine) {
           const sendCommit = (): Promise<QueryResult> => this.#sendCommit();
-          return (ofEngine ??= Promise.resolve(clientSending(this.client, COMMIT, sendCommit)));
+          return (ofEngine ??= Promise.resolve(clientCommitting(this.client, sendCommit)));
         }
         return this.#isOver ? Promise.reject(new DelayTransactionOverError()) : ofHandler;
       },
@@ -151,9 +168,10 @@ export class TransactionGuard {
   }
 
   async #sendCommit(): Promise<QueryResult> {
-    if (!this.#isCommitting) return this.client.query(COMMIT);
-    const answer = await this.commit();
-    this.#isCommitting = false;
+    const instead = this.#sendsCommit;
+    if (instead === undefined) return this.client.query('COMMIT');
+    const answer = await instead();
+    this.#sendsCommit = undefined;
     return answer;
   }
 

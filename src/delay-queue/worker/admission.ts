@@ -223,7 +223,7 @@ class NextClaim {
 
   #takeSlot(name: NameState, dealing: Dealing, mayWait: boolean): boolean {
     if (dealing.slots <= 0 || (dealing.isQueued && mayWait)) return false;
-    // Transactional handlers of all names share the connections of the pool.
+    // Transactional handlers of all names share the connections for them.
     if (!this.names.acquire(name)) return false;
     dealing.slots -= 1;
     return true;
@@ -342,16 +342,15 @@ export class SlotKeeper {
 }
 
 /**
- * How many connections of the application's pool its transactional handlers may hold together, one
- * each. A fifth of the pool, one at least, stays with the application: a handler must be able to
- * get a second one. One more is for `@OnDeadDelay`, if there is any.
+ * How many sessions transactional handlers may have together, one each. One more is for `@OnDeadDelay`,
+ * if there is any.
  *
- * @param poolMax connections of the pool
+ * @param max of all sessions for attempts
  * @param concurrency default of handlers that set none
- * @throws DelayConfigError when the pool is too small for its handlers
+ * @throws DelayConfigError when there are too few for the handlers
  */
-export function handlersShareOf(
-  poolMax: number,
+export function connectionsOf(
+  max: number,
   registry: HandlerRegistry,
   concurrency: number,
   events: DelayEvents,
@@ -359,21 +358,20 @@ export function handlersShareOf(
   const handlers = registry.all().filter((handler) => handler.transactional);
   const onDeadMax = registry.all().some(({ onDead }) => onDead !== undefined) ? 1 : 0;
   const needed = onDeadMax + (handlers.length > 0 ? 1 : 0);
-  if (needed > 0 && poolMax < needed + 1) {
+  if (max < needed) {
     throw new DelayConfigError(
-      `transactional handlers${onDeadMax > 0 ? ' and @OnDeadDelay' : ''} need a pool of at least ` +
-        `${needed + 1} connections (extra.max), not ${poolMax}`,
+      `transactional handlers and @OnDeadDelay need at least ${needed} transactionalConnections, not ${max}`,
     );
   }
-  const max = poolMax - Math.max(1, Math.ceil(poolMax / 5)) - onDeadMax;
+  const ofHandlers = max - onDeadMax;
   for (const handler of handlers) {
-    if (handler.concurrency > max && handler.concurrency !== concurrency) {
+    if (handler.concurrency > ofHandlers && handler.concurrency !== concurrency) {
       events.emit('advice', {
         message:
-          `${handler.location}: concurrency ${handler.concurrency} cannot be reached; the pool of ` +
-          `${poolMax} leaves ${max} connections to transactional handlers (raise extra.max)`,
+          `${handler.location}: concurrency ${handler.concurrency} cannot be reached; transactional ` +
+          `handlers have ${ofHandlers} connections (raise transactionalConnections)`,
       });
     }
   }
-  return max;
+  return ofHandlers;
 }

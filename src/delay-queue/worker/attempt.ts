@@ -20,6 +20,8 @@ import type { Wake } from '../store/rows/delay-rows.js';
 
 /** Runs attempts, and is notified when something happens to their claims. */
 export interface Holder {
+  /** The server's process that runs its transaction, if it has one and that is known. */
+  readonly pid: number | undefined;
   /** Another claim has replaced this one. */
   lose(attempt: Attempt): void;
   /** The application is closing: the handler is told to give up, which costs no attempt. */
@@ -32,6 +34,7 @@ export interface Holder {
 
 /** Of a decided attempt: its call need not be kept until everything is written. */
 export const NO_HOLDER: Holder = {
+  pid: undefined,
   lose: () => {},
   close: () => {},
   abort: () => {},
@@ -78,8 +81,8 @@ export class Attempt {
   calledAtMs = Number.NaN;
   /** How long the handler ran, in milliseconds, once it has ended. */
   durationMs = Number.NaN;
-  /** The transaction whose COMMIT was sent: until an answer comes, it may have happened. */
-  committingIn: string | undefined;
+  /** The COMMIT of its transaction was sent: until an answer comes, it may have happened. */
+  isCommitting = false;
   /** What its channel was told, if that has subscribers. */
   message: DelayAttemptMessage | undefined = undefined;
   /** The outcome is decided: whatever the handler still does has no effect. */
@@ -105,10 +108,6 @@ export class Attempt {
     this.epoch = row.epoch;
     this.name = row.name;
     this.key = row.key;
-  }
-
-  get isCommitting(): boolean {
-    return this.committingIn !== undefined;
   }
 
   get event(): AttemptEvent {
@@ -161,6 +160,8 @@ export type Outcome =
   | { kind: 'postponed'; waitMs: number }
   /** Its handler was not called: given back, and costs no attempt. */
   | { kind: 'unbegun'; error: unknown; waitMs: number }
+  /** Another transaction held its row at its end: given back, and costs no attempt. */
+  | { kind: 'held' }
   /** Given back at shutdown, or because another attempt of its batch was aborted. */
   | { kind: 'released' }
   /** Being cancelled: given back, and costs no attempt. */
@@ -206,6 +207,9 @@ const ABORTED_REST_MS = 1_000;
 
 export const ABORTED: Ending = { ...GIVE_BACK, waitMs: ABORTED_REST_MS, ends: 'aborted' };
 
+/** An open transaction holds its row: until then its handler would only run in vain. */
+export const HELD: Ending = { ...GIVE_BACK, waitMs: 500 };
+
 /** How the occurrence of a recurring delay ended. */
 export type OccurrenceEnd = Pick<Recurring, 'state' | 'error'>;
 
@@ -218,8 +222,8 @@ const CODEC_ERROR = describeError(new DelayCodecError(''));
 
 /**
  * What differs between an attempt and a call of `@OnDeadDelay`, which runs as an attempt that is
- * not counted, and so has a lease, a timeout and a fence. If it succeeds, its transaction ends with
- * the dead letter; otherwise the delay waits for the next call.
+ * not counted, and so has a lease and a timeout. If it succeeds, its transaction ends with the fence,
+ * which writes the dead letter; otherwise the delay waits for the next call.
  */
 export class OnDead {
   /** How the occurrence ends if the call succeeds. */

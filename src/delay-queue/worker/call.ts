@@ -155,6 +155,7 @@ interface Slot {
 export class Call implements ActingCall, Holder {
   /** The manager of its transaction, once that has begun. */
   manager: EntityManager | undefined;
+  pid: number | undefined;
   /** From then on the attempts count. */
   called = false;
   /** Its payloads are being read; the handler has not seen them yet. */
@@ -200,9 +201,9 @@ export class Call implements ActingCall, Holder {
     return said === undefined ? this.#open : this.#open.filter((attempt) => !said.has(attempt));
   }
 
-  /** COMMIT of that transaction may have removed these rows; undefined: it has not. */
-  committing(transaction: string | undefined): void {
-    for (const attempt of this.completing) attempt.committingIn = transaction;
+  /** Whether COMMIT may have removed its rows. */
+  committing(isCommitting: boolean): void {
+    for (const attempt of this.completing) attempt.isCommitting = isCommitting;
   }
 
   /** `performance.now()` at which the first of its leases ends. */
@@ -282,22 +283,6 @@ export class Call implements ActingCall, Holder {
 
   release(attempt: Attempt): void {
     this.#decide(attempt, { kind: 'released' });
-  }
-
-  /**
-   * Drops attempts whose row is no longer held, if others are.
-   * @returns whether any row is held; if not, the caller ends the call
-   */
-  keepOnly(ids: ReadonlySet<number>): boolean {
-    const held = this.#open.filter(({ id }) => ids.has(id));
-    if (held.length === 0) return false;
-    if (held.length < this.#open.length) {
-      for (const attempt of this.#open) {
-        if (!ids.has(attempt.id)) this.#leftOut(attempt, { kind: 'lost' });
-      }
-      this.#open = held;
-    }
-    return true;
   }
 
   /** Sets the outcome of one delay. @returns false when that delay is not open */

@@ -1,8 +1,4 @@
-import type { DelayEvents } from '../api/events.js';
-import type { Runner } from '../database/runner.js';
-import { wasCommitted } from '../database/transaction-status.sql.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
-import { lockedPauseMs, rest, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
 import { Condition, within } from '../tasks/signal.js';
 import type { Attempt } from './attempt.js';
 
@@ -45,10 +41,10 @@ export class InFlight {
     return claim !== undefined && claim.epoch >= epoch;
   }
 
-  /** Whether the handler of that delay has been called; undefined: this node does not hold it. */
-  hasCalled(id: number): boolean | undefined {
+  /** What is known of the attempt of that delay; undefined: this node does not hold it. */
+  held(id: number): { hasCalled: boolean; pid: number | undefined } | undefined {
     const claim = this.#byId.get(id);
-    return claim && !Number.isNaN(claim.calledAtMs);
+    return claim && { hasCalled: !Number.isNaN(claim.calledAtMs), pid: claim.holder.pid };
   }
 
   /** Whether an attempt of that delay runs here. */
@@ -113,55 +109,5 @@ export class LostClaims {
   /** The row is gone, claimed with an answer, or given back. */
   forget(id: number): void {
     this.#epochs.delete(id);
-  }
-}
-
-/**
- * COMMITs that were sent and not answered. Their rows do not tell whether they happened: a row that
- * is gone was removed by this COMMIT, or by another node that has run the delay since. Postgres
- * knows the status of the transaction.
- */
-export class UnansweredCommits {
-  /** The attempts of a batch share one query. */
-  readonly #asked = new Map<string, Promise<boolean | undefined>>();
-  readonly #health: TaskHealth;
-  #isClosed = false;
-
-  constructor(
-    private readonly runner: Runner,
-    events: DelayEvents,
-  ) {
-    this.#health = new TaskHealth(events, 'complete');
-  }
-
-  /** Resolves when Postgres knows; to undefined after `close`. */
-  isCommitted(transaction: string): Promise<boolean | undefined> {
-    let answer = this.#asked.get(transaction);
-    if (answer === undefined) {
-      answer = this.#find(transaction).finally(() => this.#asked.delete(transaction));
-      this.#asked.set(transaction, answer);
-    }
-    return answer;
-  }
-
-  close(): void {
-    this.#isClosed = true;
-  }
-
-  /** A session that was cut takes time to end, and a COMMIT to reach a replica. */
-  async #find(transaction: string): Promise<boolean | undefined> {
-    let [looks, failures] = [0, 0];
-    while (!this.#isClosed) {
-      try {
-        const isCommitted = await wasCommitted(this.runner, transaction);
-        this.#health.worked();
-        if (isCommitted !== undefined) return isCommitted;
-        await rest(lockedPauseMs((looks += 1)));
-      } catch (error) {
-        this.#health.failed(error);
-        await this.#health.pause(retryPauseMs((failures += 1)));
-      }
-    }
-    return undefined;
   }
 }

@@ -1,6 +1,5 @@
 import { describeError } from '../api/error-text.js';
 import type { DelayEvents } from '../api/events.js';
-import type { Runner } from '../database/runner.js';
 import type { GoesOn } from '../recurrence/recurrence.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { type Recurring, wakeOfRecurred } from '../store/rows/answers.js';
@@ -16,6 +15,7 @@ import {
   extrasOf,
   failedEnding,
   GIVE_BACK,
+  HELD,
   type OccurrenceEnd,
   OnDead,
   type Outcome,
@@ -24,7 +24,7 @@ import {
 } from './attempt.js';
 import { AttemptEnds, tellSkipped } from './attempt-reports.js';
 import { Batcher, type BatcherParts, type Written } from './batcher.js';
-import { InFlight, UnansweredCommits } from './claims.js';
+import { InFlight } from './claims.js';
 import { DeadLetters } from './dead-letters.js';
 
 /** Only of a row that another version wrote. */
@@ -186,16 +186,13 @@ export class Completer {
   readonly #completions: Batcher<Attempt>;
   readonly #retries: Batcher<Retry>;
   readonly #recurrences: Batcher<Recurring>;
-  readonly #commits: UnansweredCommits;
   readonly #ends: AttemptEnds;
   readonly #events: DelayEvents;
   readonly #node: string;
-  readonly #unanswered = new Outstanding();
   readonly #batchers;
 
   constructor(
     store: AttemptStore,
-    runner: Runner,
     events: DelayEvents,
     aliveMs: number,
     private readonly to: CompleterPort,
@@ -232,7 +229,6 @@ export class Completer {
     this.unread = new UnreadDelays(store, aliveMs, to, parts());
     this.#batchers = [this.unread.batcher, this.#completions, this.#retries, this.#recurrences];
     this.deadLetters = new DeadLetters(store, events, to);
-    this.#commits = new UnansweredCommits(runner, events);
     this.#ends = new AttemptEnds(events);
     this.#events = events;
     this.#node = store.nodeName;
@@ -240,7 +236,7 @@ export class Completer {
 
   /** Attempts that ended and are not written yet. */
   get size(): number {
-    let size = this.exhausted.size + this.#unanswered.size;
+    let size = this.exhausted.size;
     for (const batcher of this.#batchers) size += batcher.size;
     return size;
   }
@@ -249,25 +245,6 @@ export class Completer {
   report(attempt: Attempt, outcome: Outcome): void {
     if (CHECKED) invariant(attempt.over, 'what is reported has ended', attempt.id, outcome.kind);
     attempt.durationMs = performance.now() - attempt.calledAtMs;
-    const { committingIn } = attempt;
-    const isKnown = outcome.kind === 'completed' || outcome.kind === 'lost';
-    if (committingIn === undefined || isKnown) this.#end(attempt, outcome);
-    else void this.#endAfter(committingIn, attempt, outcome);
-  }
-
-  /** Its COMMIT was sent and not answered. Nothing is written after `close`. */
-  async #endAfter(commit: string, attempt: Attempt, outcome: Outcome): Promise<void> {
-    this.unwritten.add(attempt);
-    this.#unanswered.add();
-    const isCommitted = await this.#commits.isCommitted(commit);
-    this.unwritten.delete(attempt);
-    if (isCommitted !== undefined) {
-      this.#end(attempt, isCommitted ? { kind: 'completed' } : outcome);
-    }
-    this.#unanswered.done();
-  }
-
-  #end(attempt: Attempt, outcome: Outcome): void {
     if (outcome.kind === 'lost') this.#ends.end('lost', attempt);
     else if (outcome.kind === 'completed') this.#complete(attempt);
     else if (attempt.onDead !== null) this.#callAgain(attempt, attempt.onDead, outcome);
@@ -294,6 +271,8 @@ export class Completer {
         );
       case 'unbegun':
         return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
+      case 'held':
+        return this.#retry(attempt, HELD, () => {});
       case 'released':
         return this.#retry(attempt, RELEASED, () => this.#ends.end('released', attempt));
       case 'aborted':
@@ -335,21 +314,23 @@ export class Completer {
 
   /** Resolves when everything is written, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
-    // Both add to the batches: COMMITs that become known, and failures that no other node can read.
-    const first = [this.#unanswered, this.unread.batcher];
-    await Promise.all(first.map((each) => each.whenEmpty(withinMs)));
-    const all = [...this.#batchers, this.exhausted, this.#unanswered];
+    // Failures that no other node can read add to the batches.
+    await this.unread.batcher.whenEmpty(withinMs);
+    const all = [...this.#batchers, this.exhausted];
     await Promise.all(all.map((each) => each.whenEmpty(withinMs)));
   }
 
   /** What is not written by now never is: the leases of those rows will end. */
   close(): void {
-    for (const each of [...this.#batchers, this.#commits]) each.close();
+    for (const each of this.#batchers) each.close();
   }
 
   #complete(attempt: Attempt): void {
     // A transactional call has written its row itself, in its own transaction.
-    if (attempt.handler.transactional) return this.#completed(attempt);
+    if (attempt.handler.transactional) {
+      this.#free(attempt);
+      return this.#completed(attempt);
+    }
     if (attempt.occurrence !== null) return this.#recur(attempt);
     this.unwritten.add(attempt);
     this.#completions.add(attempt, this.#removed);
@@ -357,7 +338,6 @@ export class Completer {
 
   #completed(attempt: Attempt): void {
     const { onDead, goesOn, movedOn, skipped, extras } = attempt;
-    this.#free(attempt);
     if (!movedOn)
       tellSkipped(this.#events, this.#node, { ...attempt.row, group: extras.group }, skipped);
     if (movedOn) this.#ends.end('superseded', attempt);
@@ -484,7 +464,14 @@ export class Completer {
     if (attempt.handler.limits !== null) this.to.freed(attempt);
   }
 
+  /**
+   * The row is gone or has moved on. While the lease lasts, only the attempt itself can have done that:
+   * its COMMIT, whose answer is missing, has happened.
+   */
   #notWritten(attempt: Attempt): void {
+    if (attempt.isCommitting && attempt.leaseEndsAtMs > performance.now()) {
+      return this.#completed(attempt);
+    }
     this.#ends.end(attempt.movedOn ? 'superseded' : 'lost', attempt);
   }
 }

@@ -11,6 +11,7 @@ import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import { DATA_SOURCE } from '../database/chosen-data-source.js';
 import { PERMISSION_DENIED, sqlStateOf, startError } from '../database/driver-errors.js';
 import { driverOf } from '../database/application-pool.js';
+import type { HeldAttempt } from '../client/lock-causes.js';
 import { EngineConnections } from '../database/engine-connections.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import { NodeStore } from '../store/node.store.js';
@@ -90,7 +91,12 @@ export class Engine implements ProducersEngine {
       throw new DelayConfigError(NO_POOL_OF_PG);
     }
     const name = `delay-queue ${this.options.nodeName}`.slice(0, APPLICATION_NAME_MAX);
-    const connections = new EngineConnections(this.dataSource, this.options.connections, name);
+    const connections = new EngineConnections(
+      this.dataSource,
+      this.options.connections,
+      name,
+      this.options.transactionalConnections,
+    );
     this.#connections = connections;
     this.built(this, connections);
     try {
@@ -194,12 +200,12 @@ export class Engine implements ProducersEngine {
     return isAwaited ? 'starting' : 'running';
   }
 
-  hasCalled(id: number): boolean | undefined {
-    return this.#switch?.worker?.inFlight.hasCalled(id);
+  held(id: number): HeldAttempt | undefined {
+    return this.#switch?.worker?.inFlight.held(id);
   }
 
-  get applicationPids(): number[] {
-    return this.#connections?.applicationPids ?? [];
+  get handlersPids(): number[] {
+    return this.#connections?.handlersPids ?? [];
   }
 
   /** Where callers' statements can be prepared; undefined: nowhere. */

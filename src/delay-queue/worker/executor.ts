@@ -6,9 +6,10 @@ import type { DelayEvents } from '../api/events.js';
 import type { PayloadReader } from '../config/payloads.js';
 import { apart, inOwnScope } from '../tasks/own-scope.js';
 import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/wheel.service.js';
-import { BeginCoolDown } from '../transactions/attempt-session.js';
+
 import { runAs } from '../transactions/handler-context.js';
 import type { Attempt, Outcome } from './attempt.js';
+import { BeginCoolDown } from './begin-cool-down.js';
 import type { AttemptStarts } from './attempt-reports.js';
 import {
   argumentsOf,
@@ -305,7 +306,7 @@ export class Executor {
     const { leaseMs, timeoutMs } = call.handler;
     const transaction = new FencedTransaction(this.fenced, call);
     const beginsByMs = performance.now() + leaseMs / 2;
-    const timeout = this.#deadlines.set(beginsByMs, () => void this.#timeOut(call, transaction));
+    const timeout = this.#deadlines.set(beginsByMs, () => void this.#timeOut(call));
     const outcome = transaction.run(() => {
       this.#beginCoolDown.worked();
       timeout?.move(Math.min(performance.now() + timeoutMs, call.leaseEndsAtMs));
@@ -315,8 +316,8 @@ export class Executor {
   }
 
   /** Asks first what the handler waits for: with its session, its locks are gone. */
-  async #timeOut(call: Call, transaction?: FencedTransaction): Promise<void> {
-    const locks = call.called ? await locksOf(this.fenced.engine, transaction?.pid) : [];
+  async #timeOut(call: Call): Promise<void> {
+    const locks = call.called ? await locksOf(this.fenced.engine, call.pid) : [];
     if (!call.over) call.timeOut(locks);
   }
 

@@ -1,33 +1,14 @@
-import type { QueryResult } from 'pg';
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { DelayLeaseLostError } from '../api/errors.js';
 import type { Runner } from '../database/runner.js';
+import { isRefusal, LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { wakeOfRecurred } from '../store/rows/answers.js';
 import { AttemptSession, type SessionsEngine } from '../transactions/attempt-session.js';
 import { isRolledBack } from '../transactions/handlers-client.js';
-import { TransactionGuard } from '../transactions/transaction-guard.js';
 import type { Attempt, Outcome } from './attempt.js';
 import type { Call } from './call.js';
 import { COMPLETED, recurringOf, UNREADABLE } from './completer.js';
-
-/**
- * Whether transactions of attempts name READ COMMITTED: not until a session begins with another
- * level. Naming it costs one more statement, and nearly all sessions begin with that level.
- */
-export class IsolationLevel {
-  #stated: 'READ COMMITTED' | undefined;
-
-  /** The level that the next transaction names; undefined: the session's own. */
-  get stated(): 'READ COMMITTED' | undefined {
-    return this.#stated;
-  }
-
-  /** A session began with another level: from now on each transaction names its level. */
-  state(): void {
-    this.#stated = 'READ COMMITTED';
-  }
-}
 
 /** How the rows of a transactional call leave it: removed, or moved to their next instant. */
 class Removal {
@@ -35,7 +16,7 @@ class Removal {
   readonly #recurring: readonly Attempt[];
 
   constructor(
-    private readonly store: Pick<AttemptStore, 'complete' | 'recur' | 'retry'>,
+    private readonly store: FencedParts['store'],
     private readonly call: Call,
   ) {
     const { completing } = call;
@@ -50,6 +31,10 @@ class Removal {
    * @throws DelayLeaseLostError when a row no longer belonged to this call
    */
   async run(runner: Runner): Promise<void> {
+    const { completing, onDead } = this.call;
+    const isOne = this.#once.length === 1 && completing.length === 1 && onDead === null;
+    // The removal of one row locks it itself.
+    if (!isOne && completing.length > 0) await this.store.hold(completing, runner);
     const moved = this.#recurring.length === 0 ? [] : await this.#goOn(runner);
     const removed = this.#once.length === 0 ? [] : await this.#complete(runner);
     const left = new Set([...moved, ...removed]);
@@ -96,155 +81,114 @@ function isOnce(attempt: Attempt): boolean {
 
 export interface FencedParts {
   dataSource: DataSource;
-  store: Pick<AttemptStore, 'fence' | 'complete' | 'recur' | 'retry'>;
+  store: Pick<AttemptStore, 'hold' | 'complete' | 'recur' | 'retry'>;
   engine: SessionsEngine;
-  isolation: IsolationLevel;
 }
 
 /**
- * The transaction of one transactional call: first the fence, then the handler, last the removal of
- * its rows. Effects on the database happen exactly once, because they commit together with the
+ * The transaction of one transactional call: first the handler, last the removal of its rows, which is
+ * the fence. Effects on the database happen exactly once, because they commit together with the
  * removal, and the removal must report every row.
  */
 export class FencedTransaction {
-  readonly #runner: QueryRunner;
-  readonly #session: AttemptSession;
+  #session: AttemptSession | undefined;
 
   constructor(
     private readonly parts: FencedParts,
     private readonly call: Call,
-  ) {
-    this.#runner = parts.dataSource.createQueryRunner();
-    this.#session = new AttemptSession(this.#runner, parts.engine);
-  }
+  ) {}
 
+  /** Without a session yet, the transaction does not begin: the call is over. */
   cut(): void {
-    this.#session.cut();
+    this.#session?.cut();
   }
 
-  /** The server's process, once the fence is answered. */
-  get pid(): number | undefined {
-    return this.#session.known?.pid;
-  }
-
-  /** @param handle called only if the transaction holds its rows */
+  /** @param handle called only if its transaction can begin before the lease is over */
   async run(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
+    let session: AttemptSession;
     try {
-      const unbegun = await this.#begin();
-      return unbegun ?? (await this.#work(handle));
-    } finally {
-      await this.#session.leave();
+      session = await AttemptSession.open(this.parts.dataSource, this.parts.engine);
+    } catch (error) {
+      return unbegun(error);
     }
-  }
-
-  get #leaseLeftMs(): number {
-    return this.call.leaseEndsAtMs - performance.now();
+    try {
+      // Cut while it waited for the session.
+      if (this.call.over) return LOST;
+      this.#session = session;
+      return (await this.#begin(session)) ?? (await this.#work(session, handle));
+    } finally {
+      await session.leave();
+    }
   }
 
   /** @returns the outcome of a call that could not begin */
-  async #begin(): Promise<Outcome | undefined> {
+  async #begin(session: AttemptSession): Promise<Outcome | undefined> {
+    const leaseLeftMs = (): number => this.call.leaseEndsAtMs - performance.now();
     try {
-      await this.#session.connect();
-      // Cut while it waited for a connection.
-      if (this.call.over) return LOST;
-      if (await this.#beginFenced()) return undefined;
+      await session.begin(leaseLeftMs());
+      this.call.pid = session.pid;
+      if (this.call.over) return await this.#rollback(session, LOST);
+      if (leaseLeftMs() > 0) return undefined;
       // Over only by this node's clock: the row may still have its claim, which is then given back.
-      const isOver = this.#leaseLeftMs <= 0;
-      return await this.#rollback(isOver ? unbegun(new DelayLeaseLostError()) : LOST);
+      return await this.#rollback(session, unbegun(new DelayLeaseLostError()));
     } catch (error) {
-      return await this.#rollback(unbegun(error));
+      return await this.#rollback(session, unbegun(error));
     }
   }
 
-  async #work(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
+  async #work(session: AttemptSession, handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
     try {
-      const outcome = await this.#guarded(handle);
-      // The application closed its pool: the delay may run again, whatever the handler did.
-      if (this.#session.isTaken) return await this.#rollback({ kind: 'released' });
-      if (outcome.kind !== 'completed') return await this.#rollback(outcome);
+      const outcome = await this.#guarded(session, handle);
+      if (outcome.kind !== 'completed') return await this.#rollback(session, outcome);
       // Cut, and the handler resolved anyway: another outcome is decided already.
-      if (this.call.over) return await this.#rollback(LOST);
-      return await this.#commit();
+      if (this.call.over) return await this.#rollback(session, LOST);
+      return await this.#commit(session);
     } catch (error) {
-      return await this.#rollback({ kind: 'failed', error });
+      return await this.#rollback(session, { kind: 'failed', error });
     }
   }
 
-  async #guarded(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
-    const guard = new TransactionGuard(
-      this.#runner,
-      this.#session.client,
-      () => this.#session.isEnded,
-      this.#removeAndCommit,
-    );
-    this.#session.guardedBy(guard);
-    this.call.manager = this.#runner.manager;
+  async #guarded(
+    session: AttemptSession,
+    handle: () => Outcome | Promise<Outcome>,
+  ): Promise<Outcome> {
+    const { guard } = session;
+    this.call.manager = session.runner.manager;
     const outcome = await handle();
     const { objection, isUsable } = await guard.end(outcome.kind === 'completed');
     // The handler left something open: the connection cannot go back to the pool.
-    if (!isUsable) this.#session.close();
+    if (!isUsable) session.close();
     const hasWorked = objection === undefined || outcome.kind !== 'completed';
     return hasWorked ? outcome : { kind: 'failed', error: objection };
   }
 
-  /** @returns whether the transaction holds at least one of its rows */
-  async #beginFenced(): Promise<boolean> {
-    if (this.#isTooLate) return false;
-    const { store, isolation, dataSource } = this.parts;
-    const { stated } = isolation;
-    const fence = await this.#session.begin(stated ?? dataSource.options.isolationLevel, (runner) =>
-      store.fence(runner, this.call.attempts, this.#leaseLeftMs),
-    );
-    // By the level that this transaction named: another one may have called `state` meanwhile.
-    if (!fence.isReadCommitted && stated === undefined) {
-      isolation.state();
-      await this.#runner.rollbackTransaction();
-      return this.#beginFenced();
-    }
-    this.#session.fenced(fence);
-    // Again: the answer may have taken longer than the lease, and the session may have ended.
-    if (this.#isTooLate) return false;
-    return this.call.keepOnly(new Set(fence.ids));
-  }
-
-  get #isTooLate(): boolean {
-    return this.call.over || this.#leaseLeftMs <= 0;
-  }
-
-  /** Replaces TypeORM's COMMIT: the rows are removed in the same round trip, or shortly before. */
-  readonly #removeAndCommit = (): Promise<QueryResult> => {
-    const removal = new Removal(this.parts.store, this.call);
-    return this.#session.commit(
-      (runner) => removal.run(runner),
-      () => {
-        // Cut meanwhile: another outcome is decided already.
-        if (this.call.over) throw new DelayLeaseLostError();
-        this.call.committing(this.#session.known?.transaction);
-      },
-    );
-  };
-
-  async #commit(): Promise<Outcome> {
+  async #commit(session: AttemptSession): Promise<Outcome> {
     try {
-      await this.#session.commitBy(this.#removeAndCommit);
+      const removal = new Removal(this.parts.store, this.call);
+      await session.commit(
+        (runner) => removal.run(runner),
+        () => {
+          // Cut meanwhile: another outcome is decided already.
+          if (this.call.over) throw new DelayLeaseLostError();
+          this.call.committing(true);
+        },
+      );
       return { kind: 'completed' };
     } catch (error) {
-      // The server reported the rollback: no need to find out whether it was committed.
-      if (isRolledBack(error)) this.call.committing(undefined);
+      // The server has rolled back: whether COMMIT happened is not in question.
+      if (isRolledBack(error) || isRefusal(error)) this.call.committing(false);
+      // Another transaction holds a row, and keeps it from the next attempt as well.
+      const outcome: Outcome =
+        sqlStateOf(error) === LOCK_NOT_AVAILABLE ? { kind: 'held' } : { kind: 'failed', error };
       // COMMIT may never have been sent: no open transaction may go back to the pool.
-      return await this.#rollback({ kind: 'failed', error });
+      return await this.#rollback(session, outcome);
     }
   }
 
-  async #rollback(outcome: Outcome): Promise<Outcome> {
-    try {
-      if (this.#runner.isTransactionActive) {
-        await this.#session.byEngine(() => this.#runner.rollbackTransaction());
-      }
-    } catch {
-      // The session is gone, and its transaction with it.
-    }
-    return outcome;
+  async #rollback(session: AttemptSession, outcome: Outcome): Promise<Outcome> {
+    await session.rollback();
+    const isSessions = outcome.kind === 'failed' && !this.call.over && (await session.isToBlame());
+    return isSessions ? unbegun(outcome.error) : outcome;
   }
 }
 

@@ -9,7 +9,7 @@ const BATCH_MAX = 1_000;
 
 /**
  * Renews the leases of plain handlers that run long, and ends attempts whose lease is lost. A
- * transactional attempt is not renewed: its fence holds the row, and a paused one must let go.
+ * transactional attempt is not renewed: its timeout is within its lease, and a paused one must let go.
  *
  * Attempts that are over but not written yet are renewed too: while the database refuses writes, on
  * a full disk for example, a handler that succeeded must not run again with every lease.

@@ -183,10 +183,10 @@ export class NameState {
 }
 
 /**
- * The connections of the application's pool that transactional calls hold, one each. While all are
- * held, the names that want one take turns: with the first of their prefetched calls, or with a
- * delay that may not be prefetched, for which a connection is kept until it is claimed. Otherwise
- * names whose calls are prefetched would take each connection before others are asked.
+ * The connections that transactional calls hold, one each. While all are held, the names that want
+ * one take turns: with the first of their prefetched calls, or with a delay that may not be
+ * prefetched, for which a connection is kept until it is claimed. Otherwise names whose calls are
+ * prefetched would take each connection before others are asked.
  */
 export class HandlerConnections {
   /** How long calls of any name hold their connections, on average; Infinity: not known yet. */

@@ -28,8 +28,8 @@ interface ExhaustedDelay {
 }
 
 /**
- * Claims exhausted delays for their `@OnDeadDelay`, and has each called. One after the other: the
- * pool has one connection for that (`handlersShareOf`).
+ * Claims exhausted delays for their `@OnDeadDelay`, and has each called. One after the other: one
+ * connection is kept for that (`connectionsOf`).
  */
 export class OnDeadCalls {
   readonly #waiting = new Map<number, ExhaustedDelay>();

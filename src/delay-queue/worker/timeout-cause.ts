@@ -9,7 +9,7 @@ const ASKED_MS_MAX = 500;
 const TOLD_MAX = 3;
 
 interface AskedEngine extends Runner {
-  readonly applicationPids: readonly number[];
+  readonly handlersPids: readonly number[];
 }
 
 /** Calls that time out together share one statement: each stops the server's lock manager. */
@@ -18,7 +18,7 @@ const asking = new WeakMap<AskedEngine, Promise<LockWait[]>>();
 function waitsOf(engine: AskedEngine): Promise<LockWait[]> {
   let asked = asking.get(engine);
   if (asked === undefined) {
-    asked = lockWaits(engine, engine.applicationPids)
+    asked = lockWaits(engine, engine.handlersPids)
       .catch(() => [])
       .finally(() => asking.delete(engine));
     asking.set(engine, asked);
@@ -32,7 +32,7 @@ function waitsOf(engine: AskedEngine): Promise<LockWait[]> {
  * @param pid the session of its transaction
  */
 export async function locksOf(engine: AskedEngine, pid: number | undefined): Promise<string[]> {
-  const ours = engine.applicationPids;
+  const ours = engine.handlersPids;
   if (ours.length === 0) return [];
   const answer = await within(waitsOf(engine), ASKED_MS_MAX);
   if (answer === LATE) return [];

@@ -16,14 +16,13 @@ import { TestClockStore } from '../store/test-clock.store.js';
 import { Idle } from '../tasks/recurring-task.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { AbortWatch, Announcer, HintedRows, HintFollower, reportVacancy } from './hints.js';
-import { handlersShareOf, SlotKeeper } from './admission.js';
+import { connectionsOf, SlotKeeper } from './admission.js';
 import { Claimer } from './claimer.js';
 import { AttemptStarts } from './attempt-reports.js';
 import { InFlight, LostClaims } from './claims.js';
 import { Completer, type CompleterPort } from './completer.js';
 import { Declarations } from './declarations.js';
 import { Executor } from './executor.js';
-import { IsolationLevel } from './fenced-transaction.js';
 import { ClaimSizes, Throttles } from './limits.js';
 import { Loader } from './loader.js';
 import { Loop } from './loop.js';
@@ -124,7 +123,7 @@ interface Reports {
   exhausted: CompleterPort['exhausted'];
 }
 
-/** @throws DelayConfigError when the application's pool is too small for its handlers */
+/** @throws DelayConfigError when `transactionalConnections` are too few for its handlers */
 export function partsOf(setup: WorkerSetup): WorkerParts {
   const basis = basisOf(setup);
   const to: Reports = {
@@ -168,8 +167,7 @@ function basisOf({ options, registry, events, connections }: WorkerSetup): Basis
 
 function coreOf(setup: WorkerSetup, parts: Basis, to: Reports): Core {
   const { options, wheel, registry, events, nodes, notifier, connections } = setup;
-  const poolMax = connections.applicationPoolMax;
-  const share = handlersShareOf(poolMax, registry, options.concurrency, events);
+  const share = connectionsOf(connections.attempts.max, registry, options.concurrency, events);
   const names = new NameStates(registry, share, events, () => to.wake());
   const { store, clock, testClock, inFlight, lost, claimBatch } = parts;
   const throttles = new Throttles(
@@ -182,7 +180,7 @@ function coreOf(setup: WorkerSetup, parts: Basis, to: Reports): Core {
     testClock && (() => testClock.nowMs()),
   );
   const aliveMs = options.loadEveryMs * LOADS_MISSED_MAX;
-  const completer = new Completer(store, connections, events, aliveMs, {
+  const completer = new Completer(store, events, aliveMs, {
     wrote: () => to.wrote(),
     waits: (wake) => queue.offerIfNear(wake),
     freed: (attempt) => reportVacancy(attempt, throttles, nodes, notifier),
@@ -215,7 +213,7 @@ function fetchingOf({ options, events, nodes }: WorkerSetup, parts: Basis & Core
 function executingOf(setup: WorkerSetup, parts: Basis & Core): Executing {
   const { options, dataSource, connections, registry, wheel, events } = setup;
   const { store, inFlight, completer, names } = parts;
-  const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
+  const fenced = { dataSource, store, engine: connections };
   // A call of `@OnDeadDelay` takes no slot; one runs at a time.
   const callsMax = names.inAll + (registry.all().some(({ onDead }) => onDead) ? 1 : 0);
   const starts = new AttemptStarts(events, options.nodeName, options.telemetry);

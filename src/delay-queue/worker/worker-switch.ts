@@ -49,7 +49,7 @@ export class WorkerSwitch {
   #turn: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  /** @throws DelayConfigError when the application's pool is too small for its handlers */
+  /** @throws DelayConfigError when `transactionalConnections` are too few for its handlers */
   constructor(private readonly parts: Parts) {
     [this.announcer, this.aborts] = this.#tellers(this.#nodesServing([]));
     if (this.hasWork) this.#next = this.#crew();

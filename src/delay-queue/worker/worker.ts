@@ -54,7 +54,7 @@ export class Worker {
   #claimsAnswered: Promise<void> | undefined;
   #drained: Promise<number> | undefined;
 
-  /** @throws DelayConfigError when the application's pool is too small for its handlers */
+  /** @throws DelayConfigError when `transactionalConnections` are too few for its handlers */
   constructor(private readonly setup: WorkerSetup) {
     const parts = (this.#parts = partsOf(setup));
     this.queue = parts.queue;

@@ -11,7 +11,7 @@ import type { ClosingTime } from './closing-time.js';
 import { PRICE_CENTS, RACE_SKUS } from './plan.js';
 import { RaceError } from './race-error.js';
 
-/** Connections of one process: the pool, the engine's, and some spare ones. */
+/** Connections of one process: the pool, the handlers' and the engine's. */
 const CONNECTIONS_PER_PROCESS = 28;
 const CONNECTIONS_OF_THE_RACE = 12;
 const STOCK = 1_000_000;

@@ -1,12 +1,5 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
-import {
-  CROWDED,
-  FENCED,
-  fencesTooLate,
-  REMOVAL,
-  REMOVES,
-  REMOVES_WHAT_IS_THERE,
-} from './fences.js';
+import { CROWDED, REMOVAL, REMOVES, removesTooLate } from './fences.js';
 
 /** Mutants that do to a batch what must not be done to one of its delays. */
 export const BATCHES = {
@@ -54,14 +47,15 @@ export const BATCHES = {
     seconds: 12,
   },
   'fences-one-of-a-batch': {
-    about: 'proves one claim of a batch, and removes what is still there of the others',
+    about:
+      'commits a batch when the removal reports one of its rows, whatever became of the others',
     patches: [
       // It meets the successor of one of its delays, while those that are nobody else's yet are still its own.
-      ...fencesTooLate(`    const epochs = new Map(attempts.map(({ id, epoch }) => [id, epoch]));
-    if (attempts.length > 1 && (fences += 1) % 2 === 0) {
+      ...removesTooLate(`    const epochs = new Map(attempts.map(({ id, epoch }) => [id, epoch]));
+    if (attempts.length > 1 && (commits += 1) % 2 === 0) {
       await pause(leftMs());
       while (leftMs() > -handler.leaseMs) {
-        const rows = await store.lookAt([...epochs.keys()]);
+        const rows = await this.parts.store.lookAt([...epochs.keys()]);
         const own = rows.filter(({ id, epoch }) => epochs.get(id) === epoch);
         if (own.length < attempts.length) break;
         await pause(5);
@@ -70,16 +64,10 @@ export const BATCHES = {
 `),
       // Others take the rows over in the order of their ids: the last one is longest its own.
       patch(
-        FENCED,
-        'store.fence(runner, this.call.attempts, this.#leaseLeftMs)',
-        'store.fence(runner, attempts.slice(-1), this.#leaseLeftMs)',
+        REMOVAL,
+        'for (const attempt of [...this.#once, ...this.#recurring]) {',
+        'for (const attempt of [...this.#once, ...this.#recurring].slice(-1)) {',
       ),
-      patch(
-        FENCED,
-        'return this.call.keepOnly(new Set(fence.ids));',
-        'return fence.ids.length > 0;',
-      ),
-      ...REMOVES_WHAT_IS_THERE,
     ],
     seconds: 30,
     rate: CROWDED,

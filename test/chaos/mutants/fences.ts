@@ -1,12 +1,10 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
 const COMPLETE = 'store/sql/attempts.sql.ts';
-const FENCE = 'store/sql/attempts.sql.ts';
 const RENEW = 'store/sql/attempts.sql.ts';
 const RETRY = 'store/sql/attempts.sql.ts';
 const EXECUTOR = 'worker/executor.ts';
 const ATTEMPT_STORE = 'store/attempt.store.ts';
-export const FENCED = 'worker/fenced-transaction.ts';
 export const REMOVAL = 'worker/fenced-transaction.ts';
 
 const EPOCH_OF_MANY = 'AND ((d.id, d.epoch) IN (SELECT i.id, i.epoch FROM input i)) IS TRUE';
@@ -47,36 +45,35 @@ const BELIEVES_IN_THE_LEASE = [
   ),
 ];
 
-/** @param wait what a transaction of that mutant does before its fence; `leftMs` is what is left of its lease */
-export const fencesTooLate = (wait: string) => [
+/**
+ * @param wait what a transaction of that mutant does between its handler and its removal; `leftMs` is what
+ * is left of its lease
+ */
+export const removesTooLate = (wait: string) => [
   ...BELIEVES_IN_THE_LEASE,
   patch(
-    FENCED,
-    '    const { stated } = isolation;\n',
-    `    const { stated } = isolation;
+    REMOVAL,
+    '  async #commit(session: AttemptSession): Promise<Outcome> {\n    try {\n',
+    `  async #commit(session: AttemptSession): Promise<Outcome> {
+    try {
     const { attempts, handler } = this.call;
-    const leftMs = () => this.#leaseLeftMs - 600_000;
+    const leftMs = () => this.call.leaseEndsAtMs - performance.now() - 600_000;
 ${wait}`,
   ),
   patch(
-    FENCED,
+    REMOVAL,
     "const LOST: Outcome = { kind: 'lost' };\n",
     `const LOST: Outcome = { kind: 'lost' };
-let fences = 0;
+let commits = 0;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 `,
   ),
 ];
 
-/** Takes the removal in a transaction for complete, whatever it reports. */
-export const REMOVES_WHAT_IS_THERE = [
-  patch(COMPLETE, 'CASE WHEN EXISTS (SELECT FROM gone)', 'CASE WHEN true'),
-  patch(
-    ATTEMPT_STORE,
-    'const left = new Set(rows.map(idOf));',
-    'const left = new Set(fenced === undefined ? rows.map(idOf) : []);',
-  ),
-];
+/** Each third one has lost its row by the time of its removal, which by chance alone is rare. */
+const MEETS_ITS_SUCCESSOR = removesTooLate(`    commits += 1;
+    if (commits % 3 === 0) await pause(leftMs() + handler.leaseMs / 2);
+`);
 
 /** Mutants that write what they have no right to write any more. */
 export const FENCES = {
@@ -118,14 +115,9 @@ export const FENCES = {
     rate: CROWDED,
   },
   'fences-by-id': {
-    about: 'lets a transactional attempt begin and end on a row that is no longer its own',
+    about: 'removes the row of a transactional attempt by its id alone',
     patches: [
-      // Two of one delay meet before either has its fence, which by chance alone is rare.
-      ...fencesTooLate(`    fences += 1;
-    if (fences % 3 === 0) await pause(leftMs() + handler.leaseMs / 2);
-`),
-      patch(FENCE, 'waits: true })}', `waits: true })${ANY_EPOCH}}`),
-      patch(FENCE, 'd.epoch = $2::bigint FOR UPDATE', '$2::bigint IS NOT NULL FOR UPDATE'),
+      ...MEETS_ITS_SUCCESSOR,
       patch(
         ATTEMPT_STORE,
         IN_COMPLETE,
@@ -141,23 +133,17 @@ ${IN_COMPLETE}`,
       ),
     ],
     seconds: 25,
-    faults: ['pool'],
     rate: CROWDED,
     blamedBy: 2,
   },
   'has-no-fence': {
-    about: 'commits a transactional attempt whatever became of its row',
+    about: 'commits a transactional attempt whatever its removal reports',
     patches: [
-      ...BELIEVES_IN_THE_LEASE,
-      patch(
-        ATTEMPT_STORE,
-        'const timeout = String(Math.max(1, Math.floor(idleMs)));',
-        "return { pid: 0, began: '', transaction: '0', isReadCommitted: true, ids: claims.map(({ id }) => id) };",
-      ),
-      ...REMOVES_WHAT_IS_THERE,
+      ...MEETS_ITS_SUCCESSOR,
+      patch(COMPLETE, 'CASE WHEN EXISTS (SELECT FROM gone)', 'CASE WHEN true'),
+      patch(REMOVAL, 'else if (!attempt.movedOn) throw new DelayLeaseLostError();', ''),
     ],
     seconds: 30,
-    faults: ['pause', 'pool'],
     rate: CROWDED,
     blamedBy: 2,
   },

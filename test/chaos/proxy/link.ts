@@ -12,8 +12,8 @@ export interface Weather {
 /** Where the next COMMIT is cut off. */
 export type CutAt = 'before commit' | 'after commit';
 
-/** As drivers send it: a message of its own, when everything before it has been answered. */
-const COMMIT = Buffer.from('Q\0\0\0\x0bCOMMIT\0');
+/** As drivers send it: the last of a text, when everything before that has been answered. */
+const COMMIT = Buffer.from('COMMIT\0');
 
 /** One connection of a client, and the one to the server behind it. */
 export class Link {

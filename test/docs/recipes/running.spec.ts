@@ -170,8 +170,8 @@ it('kubernetes.md: gives as much grace as the sum says', () => {
   const { connections, drainTimeoutMs } = resolveOptions({});
   expect(drain * 1_000).toBe(drainTimeoutMs);
   const pool = figure(/max: (\d+)/, page.text);
-  expect(page.text).toContain(`pool + ${2 * connections + 1}`);
-  expect(page.text).toContain(`are ${4 * (pool + 2 * connections + 1)}`);
+  expect(page.text).toContain(`pool + \`transactionalConnections\` + ${2 * connections + 1}`);
+  expect(page.text).toContain(`are ${4 * (2 * pool + 2 * connections + 1)}`);
 });
 
 const isInstalled = PgBouncer.program() !== undefined;

@@ -10,13 +10,15 @@ export const CONNECTIONS: Record<string, ImpoliteMutant> = {
   'loses-the-password': {
     about: "copies what can be listed of the application's connection options",
     hole: 'No start with `host`, `username`, `password`',
-    patches: [
-      patch(
+    // In the copy for the engine's own connections, and in that for attempts.
+    patches: ['APPLICATION', 'POOL'].map((whose) => {
+      const rest = `(options)\n    .filter((name) => !OF_THE_${whose}_ALONE`;
+      return patch(
         'database/connection-config.ts',
-        'Object.getOwnPropertyNames(options)',
-        'Object.keys(options)',
-      ),
-    ],
+        `Object.getOwnPropertyNames${rest}`,
+        `Object.keys${rest}`,
+      );
+    }),
     kinds: ['callers'],
     programs: 40,
     blamedBy: ['no start'],

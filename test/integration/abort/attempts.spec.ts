@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayAbortedError, DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
 import { NAMES } from '../../support/acting-node.js';
+import { occupyAttempts } from '../../support/attempt-sessions.js';
 import { signal } from '../../support/delay-node.js';
 import { OF_THIS_DATABASE } from '../../support/of-this-database.js';
 import { ABORT, aborted, BRIEFLY, giveUp, KEY, SHORT, TwoNodes } from './support/two-nodes.js';
@@ -24,17 +25,16 @@ async function isCancelled(calls = 1): Promise<void> {
 
 describe('a transactional attempt', () => {
   it('that waits for a connection is cancelled: its handler is not called', async () => {
-    const held = Array.from({ length: POOL }, () => two.runs.dataSource.createQueryRunner());
-    await Promise.all(held.map((runner) => runner.connect()));
+    const release = await occupyAttempts(two.runs, POOL);
     await two.schedule('transactional', KEY);
     await two.until('SELECT 1 FROM delay_queue.delay WHERE leased_by IS NOT NULL');
     expect(await cancelFenced()).toMatchObject({ verdict: 'cancelled' });
-    await Promise.all(held.map((runner) => runner.release()));
+    release();
     await isCancelled(0);
   });
 
   it.each([
-    ['between its fence and its handler, which is not called', 'fence', 0],
+    ['between its connection and its handler, which is not called', 'session', 0],
     ['when its handler has returned, and its removal and COMMIT are not sent', 'complete', 1],
   ] as const)('is cancelled %s', async (_, method, calls) => {
     const { reached, goOn } = two.hold(method);

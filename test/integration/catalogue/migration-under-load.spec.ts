@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
+import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { OF_THIS_DATABASE } from '../../support/of-this-database.js';
@@ -72,7 +73,7 @@ it('others migrate again while a node works, and a newer version adds to its tab
   expect(troubles).toEqual([]);
 });
 
-it('a migration that waits for a transactional handler does not keep it from its end', async () => {
+it('a migration that holds the table keeps an attempt from its end for as long, and costs it nothing', async () => {
   const began = signal();
   const end = signal();
   const node = await stage.start({
@@ -84,19 +85,28 @@ it('a migration that waits for a transactional handler does not keep it from its
       }),
     ],
   });
+  const troubles: unknown[] = [];
+  node.events.on('taskFailed', ({ task }) => troubles.push(task));
   const completed = node.next('completed');
   await node.delays.schedule('test.fenced', null, { after: 0, key: 'k' });
   await began.promise;
-  // It waits for the fence, and stands in front of the handler's last statement.
-  const altered = stage.sql('ALTER TABLE delay_queue.delay ADD COLUMN priority int');
-  await stage.until<{ waits: number }>(
-    `SELECT count(*)::int AS waits FROM pg_locks
-     WHERE NOT granted AND relation = 'delay_queue.delay'::regclass
-       AND mode = 'AccessExclusiveLock' AND ${OF_THIS_DATABASE}`,
-    ([row]) => row?.waits === 1,
-  );
-  end.resolve();
+  const session = new Client({ connectionString: stage.url });
+  await session.connect();
+  try {
+    await session.query('BEGIN; ALTER TABLE delay_queue.delay ADD COLUMN priority int');
+    end.resolve();
+    await stage.until<{ waits: number }>(
+      `SELECT count(*)::int AS waits FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+       WHERE NOT l.granted AND l.relation = 'delay_queue.delay'::regclass
+         AND a.application_name <> 'stage' AND l.${OF_THIS_DATABASE}`,
+      ([row]) => row?.waits === 1,
+    );
+    // Longer than it would wait for the row.
+    await session.query('SELECT pg_sleep(0.1); COMMIT');
+  } finally {
+    await session.end();
+  }
   expect(await completed).toMatchObject({ key: 'k', attempt: 1 });
-  await altered;
+  expect(troubles).toEqual([]);
   expect(await stage.sql('SELECT key FROM effect')).toEqual([{ key: 'k' }]);
 });

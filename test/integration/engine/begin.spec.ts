@@ -1,23 +1,35 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { DelayUnbegunError } from 'nestjs-delay-queue';
-import type { Pool } from 'pg';
-import { type DataSource, QueryFailedError } from 'typeorm';
+import type { PoolClient } from 'pg';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { type DelayNode, fencedBatchHandler, fencedHandler } from '../../support/delay-node.js';
+import { attemptPoolOf, occupyAttempts } from '../../support/attempt-sessions.js';
+import { fencedBatchHandler, fencedHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { stageOfEach } from './support/stage-of-each.js';
+import { EFFECT_TABLE, stageOfEach } from './support/stage-of-each.js';
 
 /** An attempt counts once its handler was called. */
-const stage = stageOfEach();
+const stage = stageOfEach({ tables: EFFECT_TABLE });
 
 const ONCE = { maxAttempts: 1 };
 /** The attempts with which a handler was called. */
 let called: number[];
 
-const single = fencedHandler('test.fenced', ({ attempt }) => void called.push(attempt), ONCE);
+const EFFECT = `INSERT INTO effect SELECT COALESCE(key, '-') FROM unnest($1::text[]) AS key`;
+
+const single = fencedHandler(
+  'test.fenced',
+  async ({ attempt, key }, { manager }) => {
+    called.push(attempt);
+    await manager.query(EFFECT, [[key]]);
+  },
+  ONCE,
+);
 const batch = fencedBatchHandler(
   'test.fenced',
-  (delays) => void called.push(...delays.map(({ attempt }) => attempt)),
+  async (delays, { manager }) => {
+    called.push(...delays.map(({ attempt }) => attempt));
+    await manager.query(EFFECT, [delays.map(({ key }) => key)]);
+  },
   { ...ONCE, batch: 10 },
 );
 
@@ -39,21 +51,6 @@ async function start(setup: Parameters<typeof stage.start>[0]) {
   return { node, events, troubles, inTrouble };
 }
 
-/** Takes every connection of the application's pool, in which nobody waits for long from then on. */
-async function occupy(
-  { dataSource }: DelayNode,
-  count: number,
-  connectionTimeoutMillis = 0,
-): Promise<() => Promise<void>> {
-  const runners = Array.from({ length: count }, () => dataSource.createQueryRunner());
-  await Promise.all(runners.map((runner) => runner.connect()));
-  const { master } = dataSource.driver as unknown as { master: Pool };
-  master.options.connectionTimeoutMillis = connectionTimeoutMillis;
-  return async () => {
-    await Promise.all(runners.map((runner) => runner.release()));
-  };
-}
-
 /** On a connection that no pool of a node has a part in; due at once. */
 const scheduleThroughSql = (count: number): Promise<unknown> =>
   stage.sql(
@@ -71,19 +68,19 @@ const untilGivenBack = () =>
     (rows) => rows.every(({ leased_by: by, attempts }) => by === null && attempts === 0),
   );
 
-it('a pool that gives no connection costs no attempt, and what is due is not claimed over and over', async () => {
+it('sessions that cannot be had cost no attempt, and what is due is not claimed over and over', async () => {
   const { node, events, troubles, inTrouble } = await start({ poolMax: 3 });
-  const release = await occupy(node, 3, 1);
+  const release = await occupyAttempts(node, 3, 1);
   const claim = stage.parts.intercept(AttemptStore, 'claim');
   await scheduleThroughSql(100);
-  // Two places, and they rest after each failure: a claim of two at most for each.
+  // Three places, and they rest after each failure: a claim of three at most for each.
   await inTrouble(6);
-  const most = troubles.length + 2;
+  const most = troubles.length + 3;
   expect(claim.calls.length).toBeLessThanOrEqual(most);
   expect(claim.calls.flatMap(([requests]) => requests).length).toBeLessThanOrEqual(most);
   expect(events).toEqual([]);
   const recovered = node.next('taskRecovered', ({ task }) => task === 'begin');
-  await release();
+  release();
   await recovered;
   await stage.noneLeft();
   expect(called).toEqual(Array.from({ length: 100 }, () => 1));
@@ -92,67 +89,66 @@ it('a pool that gives no connection costs no attempt, and what is due is not cla
   ]);
 });
 
-it('a wait for a connection that is longer than half of a lease costs no attempt', async () => {
+it('a wait for a session that is longer than half of a lease costs no attempt', async () => {
   const options = { lease: '3s', timeout: '3s' } as const;
   const { node, events, inTrouble } = await start({ poolMax: 2, options });
-  const release = await occupy(node, 2);
+  const release = await occupyAttempts(node, 2);
   await scheduleThroughSql(3);
   expect((await inTrouble(1))[0]).toBeInstanceOf(DelayUnbegunError);
   // While the pool is as it was: the row is free for any node.
   await untilGivenBack();
   expect(events).toEqual([]);
-  await release();
+  release();
   await stage.noneLeft();
   expect(called).toEqual([1, 1, 1]);
   expect(events).not.toContain('dead');
 });
 
-const broken = new Error('Connection terminated unexpectedly');
+/** What a session does before its first attempt, and what comes of it there. */
+const BREAKS: Record<string, (client: PoolClient) => unknown> = {
+  'that the server has ended': async (client) => {
+    const ended = new Promise((resolve) => client.once('end', resolve));
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    // Its end arrives with the first statement of the handler.
+    client.removeAllListeners('end');
+    void ended;
+    await stage.sql('SELECT pg_terminate_backend($1)', [rows[0]!.pid]);
+  },
+  'that takes no writes': (client) => client.query('SET default_transaction_read_only = on'),
+};
 
-/** The first transaction, which is that of an attempt, cannot be begun. */
-function failToBegin(dataSource: DataSource): void {
-  const create = dataSource.createQueryRunner.bind(dataSource);
-  jest.spyOn(dataSource, 'createQueryRunner').mockImplementationOnce((mode) => {
-    const runner = create(mode);
-    runner.startTransaction = () => Promise.reject(broken);
-    return runner;
-  });
-}
-
-it.each([
-  ['BEGIN', 'one', single],
-  ['the fence', 'one', single],
-  ['the fence', 'a batch', batch],
-])('%s that fails costs no attempt: of %s', async (what, _, handler) => {
-  const { node, events, inTrouble } = await start({ providers: [handler] });
+it.each(
+  Object.keys(BREAKS).flatMap((which) => [
+    { which, of: 'one', handler: single },
+    { which, of: 'a batch', handler: batch },
+  ]),
+)('a session $which costs no attempt: of $of', async ({ which, handler }) => {
+  const { node, inTrouble } = await start({ providers: [handler] });
+  const pool = attemptPoolOf(node);
+  const identify = pool.identify.bind(pool);
+  pool.identify = async (client) => {
+    pool.identify = identify;
+    await identify(client);
+    await BREAKS[which]!(client);
+  };
   await node.delays.scheduleMany(
     ['a', 'b', 'c'].map((key) => ({ name: 'test.fenced', payload: null, after: 100, key })),
   );
-  if (what === 'BEGIN') failToBegin(node.dataSource);
-  else
-    stage.parts.intercept(
-      AttemptStore,
-      'fence',
-      async () => {
-        throw broken;
-      },
-      1,
-    );
-  const [error] = await inTrouble(1);
-  // TypeORM wraps what comes of its START TRANSACTION, with which the fence is sent.
-  expect(error instanceof QueryFailedError ? error.driverError : error).toBe(broken);
+  await inTrouble(1);
   await stage.noneLeft();
-  expect(called).toEqual([1, 1, 1]);
-  expect(events.filter((event) => event !== 'completed')).toEqual([
-    'started',
-    'started',
-    'started',
+  expect(new Set(called)).toEqual(new Set([1]));
+  const ends = await stage.sql('SELECT DISTINCT attempts, state FROM delay_queue.history');
+  expect(ends).toEqual([{ attempts: 1, state: 'completed' }]);
+  expect(await stage.sql('SELECT key FROM effect ORDER BY key')).toEqual([
+    { key: 'a' },
+    { key: 'b' },
+    { key: 'c' },
   ]);
 });
 
 it('a node that stops gives back what could not begin', async () => {
   const { node } = await start({ poolMax: 2, options: { drainTimeout: 0 } });
-  const release = await occupy(node, 2);
+  const release = await occupyAttempts(node, 2);
   await scheduleThroughSql(3);
   await stage.until(
     'SELECT FROM delay_queue.delay WHERE leased_by IS NOT NULL',
@@ -160,6 +156,6 @@ it('a node that stops gives back what could not begin', async () => {
   );
   const stopping = node.stop();
   expect(await untilGivenBack()).toHaveLength(3);
-  await release();
+  release();
   await stopping;
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { DelayConfigError } from 'nestjs-delay-queue';
+import { Injectable } from '@nestjs/common';
+import { DelayConfigError, OnDeadDelay } from 'nestjs-delay-queue';
 import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { refusedStart } from './support/refused-start.js';
@@ -41,8 +42,8 @@ it('an application that has taken every connection of its pool does not keep pla
 });
 
 describe('transactional handlers', () => {
-  it('never take the last connections of the pool', async () => {
-    const poolMax = 5;
+  it('share as many sessions as they are given, and the pool of the application is its own', async () => {
+    const transactionalConnections = 4;
     const end = signal();
     const seen = { now: 0, most: 0 };
     const run = async (): Promise<void> => {
@@ -52,53 +53,60 @@ describe('transactional handlers', () => {
       seen.now -= 1;
     };
     const node = await stage.start({
-      poolMax,
-      options: { concurrency: 10 },
+      poolMax: 2,
+      options: { concurrency: 10, transactionalConnections },
       providers: [fencedHandler('test.one', run), fencedHandler('test.two', run)],
     });
-    await node.delays.scheduleMany(
-      Array.from({ length: 10 }, (_, n) => ({
-        name: n % 2 ? 'test.one' : 'test.two',
-        payload: n,
-        after: 0,
-      })),
+    const runners = [node.dataSource.createQueryRunner(), node.dataSource.createQueryRunner()];
+    await Promise.all(runners.map((runner) => runner.connect()));
+    await stage.sql(
+      `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
+       SELECT CASE WHEN n % 2 = 0 THEN 'test.one' ELSE 'test.two' END, 'null', t, t, t
+       FROM generate_series(1, 10) AS n, clock_timestamp() AS t;
+       SELECT pg_notify('delay_queue', 'w' || json_agg(json_build_array(id, 0, name, 0)))
+       FROM delay_queue.delay`,
     );
+    // Although the application has used up its pool.
     await until(
       () => seen.now,
-      (now) => now === poolMax - 1,
+      (now) => now === transactionalConnections,
     );
-    // The last one is the application's: a second connection can always be had.
+    for (const runner of runners) await runner.release();
     await node.dataSource.query('SELECT 1');
-    const claimed = await stage.sql(
-      'SELECT count(*)::int AS count FROM delay_queue.delay WHERE leased_by IS NOT NULL',
-    );
-    expect(claimed).toEqual([{ count: poolMax - 1 }]);
     end.resolve();
     await stage.noneLeft();
-    expect(seen.most).toBe(poolMax - 1);
+    expect(seen.most).toBe(transactionalConnections);
   });
 
-  it('are refused on a pool of one connection', async () => {
-    const error = await refusedStart({
-      url: stage.url,
-      poolMax: 1,
-      providers: [fencedHandler('test.fenced', () => {})],
-    });
-    expect(error).toBeInstanceOf(DelayConfigError);
-    expect(error).toMatchObject({ message: expect.stringMatching(/pool of at least 2/) });
-  });
-
-  it('on a pool that cannot hold their concurrency are started with an advice', async () => {
+  it('with too few sessions for their concurrency are started with an advice', async () => {
     const handler = fencedHandler('test.fenced', () => {}, { concurrency: 5 });
     const watch = new AdviceWatch();
     const node = await stage.start({ poolMax: 2, providers: [handler, watch.provider] });
     await node.delays.schedule('test.fenced', null, { after: 0 });
     await stage.noneLeft();
     expect(watch.advice).toEqual([
-      expect.stringMatching(/concurrency 5 cannot be reached; the pool of 2 leaves 1/),
+      expect.stringMatching(/concurrency 5 cannot be reached; .* have 2 connections/),
     ]);
   });
+
+  it('are refused where none is left beside that of @OnDeadDelay', async () => {
+    const error = await refusedStart({
+      url: stage.url,
+      options: { transactionalConnections: 1 },
+      providers: [fencedHandler('test.fenced', () => {}), Mourner],
+    });
+    expect(error).toBeInstanceOf(DelayConfigError);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/at least 2 transactionalConnections, not 1/),
+    });
+  });
 });
+
+@Injectable()
+class Mourner {
+  @OnDeadDelay('test.fenced')
+  mourn(): void {}
+}
 
 const openSessions = (): Promise<{ application_name: string }[]> =>
   stage.sql(

@@ -1,11 +1,18 @@
 import { expect, it } from '@jest/globals';
-import { DelayConfigError, DelayShutdownError, DelayWorker } from 'nestjs-delay-queue';
+import { Injectable } from '@nestjs/common';
+import { DelayConfigError, DelayShutdownError, DelayWorker, OnDeadDelay } from 'nestjs-delay-queue';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 const stage = stageOfEach();
 
 const byHand = { autorun: false } as const;
+@Injectable()
+class Mourner {
+  @OnDeadDelay('test.noop')
+  mourn(): void {}
+}
+
 const workerOf = ({ app }: DelayNode): DelayWorker => app.get(DelayWorker);
 const nodes = () => stage.sql('SELECT id FROM delay_queue.node');
 const rows = () => stage.sql('SELECT key, attempts, leased_by FROM delay_queue.delay ORDER BY key');
@@ -87,7 +94,8 @@ it('run() is refused where there is no worker, and when the application closes',
 
 it('a configuration that cannot work stops the start although the worker is started by hand', async () => {
   const handler = fencedHandler('test.noop', () => {}, { concurrency: 2 });
-  const refused = stage.start({ options: byHand, poolMax: 1, providers: [handler] });
+  const options = { ...byHand, transactionalConnections: 1 };
+  const refused = stage.start({ options, providers: [handler, Mourner] });
   await expect(refused).rejects.toBeInstanceOf(DelayConfigError);
 });
 

@@ -1,16 +1,19 @@
+import type { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
-import { Completer } from '../../../src/delay-queue/worker/completer.js';
+import type { PoolClient } from 'pg';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { wasCommitted } from '../../../src/delay-queue/database/transaction-status.sql.js';
-import type { Runner } from '../../../src/delay-queue/database/runner.js';
-import { fencedHandler, signal } from '../../support/delay-node.js';
+import { attemptPoolOf } from '../../support/attempt-sessions.js';
+import { fencedHandler } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 const stage = stageOfEach({
   tables: `CREATE TABLE parent (key text PRIMARY KEY);
     CREATE TABLE effect (key text REFERENCES parent DEFERRABLE INITIALLY DEFERRED)`,
 });
+
+const Works = fencedHandler('test.fenced', (_, { manager }) =>
+  manager.query(`INSERT INTO parent VALUES ('done')`),
+);
 
 const FailsAtCommit = fencedHandler('test.fenced', (_, { manager }) =>
   manager.query(`INSERT INTO effect VALUES ('no such parent')`),
@@ -39,38 +42,48 @@ describe('an attempt whose COMMIT has failed', () => {
   });
 });
 
-it('an attempt is written down when its node stops before it knows of its COMMIT', async () => {
-  const [asked, answer, draining] = [signal(), signal(), signal()];
-  stage.parts.intercept(EngineConnections, 'query', async ({ real, given: [sql] }) => {
-    if (sql.includes('pg_xact_status')) {
-      asked.resolve();
-      await answer.promise;
+it.each(['happened', 'did not happen'] as const)(
+  'a COMMIT whose answer is lost is told as what it was: it %s',
+  async (what) => {
+    const node = await stage.start({ providers: [Works] });
+    const told: string[] = [];
+    for (const event of ['completed', 'lost', 'retrying'] as const) {
+      node.events.on(event, () => told.push(event));
     }
-    return await real();
-  });
-  stage.parts.intercept(Completer, 'drain', ({ real }) => {
-    draining.resolve();
-    return real();
-  });
-  const node = await stage.start({ providers: [FailsAtCommit] });
-  await node.delays.schedule('test.fenced', null, { after: 0 });
-  await asked.promise;
-  const stopped = node.stop();
-  await draining.promise;
-  answer.resolve();
-  await stopped;
-  const rows = await stage.sql('SELECT leased_by, attempts FROM delay_queue.delay');
-  expect(rows).toEqual([{ leased_by: null, attempts: 1 }]);
-});
+    const pool = attemptPoolOf(node);
+    const connect = pool.connect.bind(pool);
+    pool.connect = async () => {
+      pool.connect = connect;
+      const client = await connect();
+      loseTheAnswer(client, what === 'happened');
+      return client;
+    };
+    const ended = node.next(what === 'happened' ? 'completed' : 'retrying');
+    await node.delays.schedule('test.fenced', null, { after: 0, key: 'k' });
+    await ended;
+    await stage.noneLeft();
+    expect(told.filter((event) => event !== 'completed')).toEqual(
+      what === 'happened' ? [] : ['retrying'],
+    );
+    expect(await stage.sql('SELECT count(*)::int AS n FROM parent')).toEqual([{ n: 1 }]);
+  },
+);
 
-describe('what became of a transaction', () => {
-  const runner: Runner = {
-    query: async (sql, parameters) => (await stage.sql(sql, [...parameters])) as never[],
+/** The connection ends at the COMMIT, before it or behind it. */
+function loseTheAnswer(client: PoolClient, isSent: boolean): void {
+  const { connection } = client as unknown as { connection: Wire };
+  const query = connection.query.bind(connection);
+  connection.query = (text) => {
+    if (!text.endsWith('COMMIT')) return query(text);
+    if (!isSent) return void connection.stream.destroy();
+    // The server answers, and nothing of that is read.
+    connection.stream.removeAllListeners('data');
+    connection.stream.once('data', () => connection.stream.destroy());
+    query(text);
   };
+}
 
-  it('is what Postgres says, and nothing happened of what it has not heard', async () => {
-    const [row] = await stage.sql<{ xid: string }>('SELECT pg_current_xact_id()::text AS xid');
-    expect(await wasCommitted(runner, row!.xid)).toBe(true);
-    expect(await wasCommitted(runner, String(2 ** 40))).toBe(false);
-  });
-});
+interface Wire {
+  query(text: string): void;
+  stream: Socket;
+}

@@ -3,6 +3,7 @@ import { type DelayEventMap, DelayTransactionOverError } from 'nestjs-delay-queu
 import type { PoolClient } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { fencedHandler, signal } from '../../support/delay-node.js';
+import { attemptPoolOf } from '../../support/attempt-sessions.js';
 import { OneNode } from '../../support/one-node.js';
 import { Effect, EFFECT_TABLE, INSERT, OpenCursor, WAYS } from './ways.js';
 
@@ -141,24 +142,17 @@ it('a client that a handler kept does not reach whoever has its connection next'
   const kept = signal<PoolClient & { processID: number }>();
   await ends('completed', 'test.once', async (manager) => kept.resolve(await clientOf(manager)));
   const client = await kept.promise;
-  // All connections that the pool has.
-  const runners = Array.from({ length: POOL }, () => node.dataSource.createQueryRunner());
-  const pids: number[] = [];
-  for (const runner of runners) {
-    await runner.startTransaction();
-    const [row] = await runner.query('SELECT pg_backend_pid() AS pid');
-    pids.push(row.pid);
-    await runner.query(INSERT, [row.pid]);
-  }
-  expect(pids).toContain(client.processID);
+  const next = await attemptPoolOf(node).connect();
+  const { rows } = await next
+    .query<{ pid: number }>('BEGIN; SELECT pg_backend_pid() AS pid')
+    .then((answers) => (answers as unknown as [unknown, typeof answers])[1]);
+  expect(rows).toEqual([{ pid: client.processID }]);
   for (const sql of ['COMMIT', 'INSERT INTO effect (n) VALUES (1)']) {
     expect(await outcomeOf(client.query(sql))).toBeInstanceOf(DelayTransactionOverError);
   }
   expect(() => client.release()).toThrow('the transaction belongs to the attempt');
-  for (const runner of runners) {
-    await runner.rollbackTransaction();
-    await runner.release();
-  }
+  await next.query('ROLLBACK');
+  next.release();
   expect(await effects()).toEqual([]);
 });
 

@@ -3,6 +3,7 @@ import { DelayInvalidError } from 'nestjs-delay-queue';
 import { Query, type PoolClient } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { ActingNode, type AttemptEnd } from '../../support/acting-node.js';
+import { attemptPoolOf, sessionBehind } from '../../support/attempt-sessions.js';
 import { EFFECT_TABLE, INSERT, OpenCursor } from './ways.js';
 
 /** A handler that takes the transaction into its own hands: effects happen once all the same. */
@@ -97,7 +98,10 @@ it.each(Object.entries(DOORS))(
 
 it('a statement that its session knows by a name is no way to end the transaction', async () => {
   const prepared = { name: 'ends', text: 'COMMIT' };
-  for (const client of pooled()) await client.query(prepared);
+  // The next attempt runs on the session that was released last.
+  const session = await attemptPoolOf(acting).connect();
+  await session.query(prepared);
+  session.release();
   const ending = await endOf(async (manager) => {
     await manager.query(INSERT, [1]);
     const client = (await clientOf(manager)) as unknown as { query(by: object): Promise<unknown> };
@@ -106,20 +110,6 @@ it('a statement that its session knows by a name is no way to end the transactio
   expect(ending).toMatchObject({ event: 'dead', error: expect.stringMatching(/was not sent/) });
   expect(await effects()).toEqual([]);
 });
-
-/** Those that the pool has, behind all guards. */
-const pooled = (): (PoolClient & { processID: number })[] => {
-  const { master } = acting.dataSource.driver as unknown as { master: { _clients: never[] } };
-  return master._clients;
-};
-
-/** Has the session of that manager do it, past the guard. */
-async function pastTheGuard(manager: EntityManager, sql: string): Promise<void> {
-  const { processID } = (await clientOf(manager)) as PoolClient & { processID: number };
-  await pooled()
-    .find((client) => client.processID === processID)!
-    .query(sql);
-}
 
 interface Postpones {
   postpone: (delay: unknown, after: string) => void;
@@ -141,7 +131,7 @@ describe.each(['returns', 'has nothing removed'])('where its handler %s', (how) 
         kind,
         async (ctx, delay) => {
           await ctx.manager!.query(INSERT, [1]);
-          await pastTheGuard(ctx.manager!, sql);
+          await sessionBehind(ctx.manager!).query(sql);
           await ctx.manager!.query(INSERT, [2]).catch(() => {});
           if (kind !== 'transactional') (ctx as never as Postpones).postpone(delay, '1h');
         },

@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import { DataSource, type EntityManager, type EntitySubscriberInterface } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { ActingNode } from '../../support/acting-node.js';
+import { attemptPoolOf } from '../../support/attempt-sessions.js';
 import { type DelayNode, fencedHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { EFFECT_TABLE, INSERT } from './ways.js';
@@ -164,43 +165,21 @@ describe('while a handler runs', () => {
   });
 
   it.each(['by others', 'by the handler itself'])(
-    'the DataSource can be destroyed %s: the attempt is given back, and does its work once',
+    'the DataSource can be destroyed %s: the attempt goes on, and is committed',
     async (by) => {
-      let destroyed: Promise<void> | undefined;
-      inHandler = async () => {
-        if (by === 'by others') return;
-        destroyed = node.dataSource.destroy();
-        await destroyed;
-      };
+      if (by === 'by the handler itself') inHandler = () => node.dataSource.destroy();
       await running();
-      destroyed ??= node.dataSource.destroy();
-      await destroyed;
-      expect(await effects()).toEqual([]);
+      if (by === 'by others') await node.dataSource.destroy();
       const completed = node.next('completed');
       goOn.resolve();
-      await node.dataSource.initialize();
       expect(await completed).toMatchObject({ key: 'k' });
-      expect(refused).toMatchObject([{ code: 'DELAY_TRANSACTION_OVER' }]);
-      expect(await effects()).toEqual([1]);
-      expect(runs).toBe(2);
+      expect(refused).toEqual([]);
+      expect(await effects()).toEqual([1, 100]);
+      expect(runs).toBe(1);
     },
   );
 
-  it('its DataSource can be destroyed during a statement of the handler', async () => {
-    inHandler = () => began.promise.then((manager) => manager.query('SELECT pg_sleep(600)'));
-    await running();
-    await acting.until(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(600)'`,
-      (rows) => rows.length === 1,
-    );
-    await node.dataSource.destroy();
-    const completed = node.next('completed');
-    await node.dataSource.initialize();
-    expect(await completed).toMatchObject({ key: 'k' });
-    expect(await effects()).toEqual([1]);
-  });
-
-  it('its pool can be ended: that waits for the attempt, which is committed', async () => {
+  it('the pool of the application can be ended: the attempt is committed', async () => {
     await running();
     const completed = node.next('completed');
     const ended = poolOf(node.dataSource).end();
@@ -220,8 +199,9 @@ describe('while a handler runs', () => {
     goOn.resolve();
     await dead;
     expect(await effects()).toEqual([]);
-    const all = Array.from({ length: POOL }, () => node.dataSource.query('SELECT 1 AS n'));
-    expect(await Promise.all(all)).toEqual(all.map(() => [{ n: 1 }]));
+    const next = await attemptPoolOf(node).connect();
+    expect((await next.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);
+    next.release();
   });
 });
 
@@ -244,7 +224,9 @@ describe('the application’s log of statements', () => {
       dataSource.subscribers.splice(dataSource.subscribers.length - subscribers.length);
       log.mockRestore();
     }
-    const ofAttempt = ['START TRANSACTION', INSERT, 'COMMIT'];
-    expect(logged.filter((sql) => ofAttempt.includes(sql))).toEqual(ofAttempt);
+    const ofAttempt = logged.filter(
+      (sql) => /^START TRANSACTION|^COMMIT$/.test(sql) || sql === INSERT,
+    );
+    expect(ofAttempt).toEqual([expect.stringMatching(/^START TRANSACTION/), INSERT, 'COMMIT']);
   });
 });

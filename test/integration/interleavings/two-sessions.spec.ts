@@ -2,14 +2,18 @@ import { describe } from '@jest/globals';
 import { type Actor, caller, COMMIT, node, ROLLBACK, SNAPSHOT, time } from './support/actor.js';
 import {
   type Act,
+  begin,
   cancel,
   claim,
+  close,
+  commit,
   complete,
   expire,
   fail,
   failForGood,
-  fence,
   find,
+  pay,
+  remove,
   renew,
   reschedule,
   retryDead,
@@ -39,9 +43,16 @@ const SWEEP = node('second', sweep(), COMMIT);
 const holders = (acts: Act[], ending: typeof COMMIT | typeof ROLLBACK = COMMIT): Actor[] =>
   acts.map((act) => node(HOLDER, act, ending));
 /** A transactional attempt that ends well, one whose handler throws, and one that breaks off at its end. */
-const DONE = node(HOLDER, [fence(), complete()], COMMIT);
-const FAILED = node(HOLDER, fence(), ROLLBACK);
-const BROKEN = node(HOLDER, [fence(), complete()], ROLLBACK);
+const DONE = node(HOLDER, [close(), remove()], COMMIT);
+const FAILED = node(HOLDER, close(), ROLLBACK);
+const BROKEN = node(HOLDER, [close(), remove()], ROLLBACK);
+/** Another node's attempt, from its claim to its end. */
+const TAKEN_OVER = node('second', [sweep(), begin(), close(), remove(), commit()]);
+
+const PAYERS = [
+  caller('payer', [pay(), cancel()], COMMIT),
+  caller('payer', [cancel(), pay()], COMMIT),
+];
 
 /** Everybody of the one list meets everybody of the other. */
 type Meeting = [before: State, payers: Actor[], others: Actor[]];
@@ -65,7 +76,12 @@ const MEETINGS: Meeting[] = [
   ['lease over', payers([...VERBS, retryDead()]), [DONE, FAILED]],
   ['lease over', payers(CHANGES, ROLLBACK), [DONE]],
   ['lease over', [DONE], [SWEEP, node('second', sweep(), ROLLBACK)]],
+  ['lease over', [DONE, BROKEN], [TAKEN_OVER]],
   ['lease over', [BROKEN], [node('second', [sweep(), complete()])]],
+
+  // Who pays locks the order first, or the delay.
+  ['running', PAYERS, [DONE]],
+  ['lease over', PAYERS, [DONE]],
 
   // The same new key in two transactions: one row, and one of them made it.
   ['nothing', payers(ALL.slice(2, 5)), others([schedule('replace')])],
@@ -80,6 +96,7 @@ const MEETINGS: Meeting[] = [
   ['due', withSnapshot, [CLAIM]],
   ['running', withSnapshot, [node(HOLDER, complete())]],
   ['lease over', withSnapshot, [DONE]],
+  ['lease over', payers(VERBS), [node(HOLDER, [close(), remove()], SNAPSHOT)]],
   ['due', withSnapshot, others([cancel()])],
   ['nothing', withSnapshot, [caller('other', schedule('replace'))]],
   ['dead', withSnapshot, [caller('other', schedule('replace'))]],

@@ -52,8 +52,12 @@ it.each<[what: string, providers: Type[], message: RegExp, poolMax: number]>([
     20,
   ],
   ['one of what is no name', [methodOf('no name')], /GivesUp\.gaveUp/, 20],
-  ['a pool of 1', [FIRST, PLAIN], /@OnDeadDelay need a pool of at least 2/, 1],
-  ['a pool of 2 of transactions', [FIRST, FENCED], /@OnDeadDelay need a pool of at least 3/, 2],
+  [
+    'one session for attempts',
+    [FIRST, FENCED],
+    /@OnDeadDelay need at least 2 transactionalConnections/,
+    1,
+  ],
 ])('%s stops the start', async (_, providers, message, poolMax) => {
   const database = await createTestDatabase();
   const error = await refusedStart({ url: database.url, providers, poolMax });

@@ -21,8 +21,6 @@ const ROW: ExplainedRow = {
   leaseMs: null,
   isOrphaned: false,
   isLocked: false,
-  isFenced: false,
-  isUnbegun: false,
   holder: null,
   lastAttempt: null,
   waitsFor: '{"what": "turn"}',
@@ -61,7 +59,7 @@ const told = (
   const { text, also } = explanationOf({ ...ROW, ...more }, target, {
     loadEveryMs: 10_000,
     waits: [],
-    hasCalled: undefined,
+    held: undefined,
   });
   return [text, ...also.map((cause) => cause.text)];
 };

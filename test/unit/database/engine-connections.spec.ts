@@ -74,7 +74,7 @@ beforeEach(() => {
 /** Whether the application's pool is looked after. */
 const isWatched = (pool: FakePool): boolean => pool.listenerCount('acquire') > 0;
 
-it('has a few connections for the engine and as many for callers, made from what the application’s are', () => {
+it('has a few connections for the engine, as many for callers, and sessions for attempts, made from what the application’s are', () => {
   const common = { host: 'db', max: 3, min: 0, idleTimeoutMillis: 60_000 };
   expect(pools.map(({ options }) => options)).toEqual([
     expect.objectContaining({
@@ -83,8 +83,15 @@ it('has a few connections for the engine and as many for callers, made from what
       query_timeout: 15_000,
     }),
     expect.objectContaining({ ...common, application_name: 'shop', query_timeout: 2_000 }),
+    expect.objectContaining({
+      ...common,
+      max: 25,
+      application_name: 'shop',
+      query_timeout: 2_000,
+      connectionTimeoutMillis: 5_000,
+    }),
   ]);
-  expect([connections.applicationPoolMax, make().applicationPoolMax]).toEqual([25, 10]);
+  expect([connections.attempts.max, make().attempts.max]).toEqual([25, 10]);
 });
 
 it('an error of a connection ends no process, idle or between two statements', async () => {
@@ -100,7 +107,7 @@ it('callers have their connections once statements can be prepared, until all is
   expect(connections.callers).toBeDefined();
   await connections.close();
   expect(connections.callers).toBeUndefined();
-  expect([...pools, driver.master!].map(({ ends }) => ends)).toEqual([1, 1, 0]);
+  expect([...pools, driver.master!].map(({ ends }) => ends)).toEqual([1, 1, 1, 0]);
   expect(isWatched(driver.master!)).toBe(false);
 });
 
@@ -181,13 +188,12 @@ describe('the pool of the application', () => {
   });
 });
 
-it('a fence is sent with what is before or behind it, on the session that it is given', async () => {
+it('a removal is sent with what is behind it, on the session that it is given', async () => {
   const client = new FakeClient({});
   const session = connections.on(client as never);
   expect(await session.query('SELECT 1', [])).toEqual([{ sql: 'SELECT 1' }]);
-  await session.queryBehind('BEGIN', 'SELECT 2', []);
   let sending = 0;
   await session.queryBefore('COMMIT', 'SELECT 3', [], () => (sending = client.said.length));
-  expect(client.said).toEqual(['SELECT 1', 'BEGIN', 'SELECT 2', 'SELECT 3', 'COMMIT']);
-  expect(sending).toBe(4);
+  expect(client.said).toEqual(['SELECT 1', 'SELECT 3', 'COMMIT']);
+  expect(sending).toBe(2);
 });

@@ -72,7 +72,7 @@ describe('what is said of one delay', () => {
     const postponed: Outcome = { kind: 'postponed', waitMs: 5 };
     expect([call.say('2', FAILED), call.say('2', postponed)]).toEqual([true, true]);
     expect(call.completing).toEqual([attempts[0], attempts[2]]);
-    call.committing('7');
+    call.committing(true);
     expect(attempts.map(({ isCommitting }) => isCommitting)).toEqual([true, false, true]);
     expect(ended(COMPLETED)).toEqual([COMPLETED, postponed, COMPLETED]);
   });
@@ -94,17 +94,6 @@ describe('an attempt that loses its lease alone', () => {
     expect(cuts).toEqual([LOST]);
     expect(call.signal.reason).toMatchObject({ code: 'DELAY_LEASE_LOST' });
   });
-
-  it('is left out by a fence that does not hold its row', () => {
-    expect(call.keepOnly(new Set([1, 3]))).toBe(true);
-    expect(call.attempts).toEqual([attempts[0], attempts[2]]);
-    // A cut would end the session of its transaction, which has just answered the fence.
-    call.onCut = () => {
-      throw new Error('cut');
-    };
-    expect(call.keepOnly(new Set())).toBe(false);
-    expect(ended(LOST)).toEqual([LOST, LOST, LOST]);
-  });
 });
 
 it.each([
@@ -120,16 +109,16 @@ it.each([
 
 describe('an abort', () => {
   // The first is taken out of that COMMIT.
-  it.each<[string | undefined, nth: 0 | 1, isTold: boolean, cut: Outcome[]]>([
-    [undefined, 1, true, [{ kind: 'aborted' }]],
-    ['7', 0, true, []],
-    ['7', 1, false, []],
-  ])('comes too late for a COMMIT on its way: transaction %p, delay %d', async (...row) => {
-    const [transaction, nth, isTold, cut] = row;
+  it.each<[isSent: boolean, nth: 0 | 1, isTold: boolean, cut: Outcome[]]>([
+    [false, 1, true, [{ kind: 'aborted' }]],
+    [true, 0, true, []],
+    [true, 1, false, []],
+  ])('comes too late for a COMMIT on its way: sent %p, delay %d', async (...row) => {
+    const [isSent, nth, isTold, cut] = row;
     const cuts: Outcome[] = [];
     call.onCut = (outcome) => void cuts.push(outcome);
     call.say('1', FAILED);
-    call.committing(transaction);
+    call.committing(isSent);
     call.abort(attempts[nth]);
     await new Promise(setImmediate);
     expect([call.signal.aborted, cuts]).toEqual([isTold, cut]);

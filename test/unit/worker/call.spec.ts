@@ -50,13 +50,6 @@ function ended(call: Call, outcome: Outcome): string[] {
 const turn = (): Promise<void> => Promise.resolve();
 
 describe('a call of a batch', () => {
-  it('goes on without those whose rows are not held, unless none is', () => {
-    const call = callOf(BATCH, 1, 2, 3);
-    expect([call.keepOnly(new Set([9])), idsOf(call.attempts)]).toEqual([false, [1, 2, 3]]);
-    expect([call.keepOnly(new Set([1, 3])), idsOf(call.attempts)]).toEqual([true, [1, 3]]);
-    expect(ended(call, COMPLETED)).toEqual(['completed 1', 'completed 3', 'lost 2']);
-  });
-
   it('goes on for the others when one has lost its lease, and is cut when the last has', () => {
     const call = callOf(BATCH, 1, 2);
     call.called = true;
@@ -106,9 +99,9 @@ describe('a call of a batch', () => {
   it('commits those of which the handler said nothing else', () => {
     const call = callOf({ ...BATCH, transactional: true }, 1, 2);
     call.say('1', FAILED);
-    call.committing('7');
-    expect(call.attempts.map(({ committingIn }) => committingIn)).toEqual([undefined, '7']);
-    call.committing(undefined);
+    call.committing(true);
+    expect(call.attempts.map(({ isCommitting }) => isCommitting)).toEqual([false, true]);
+    call.committing(false);
     expect(call.attempts.map(({ isCommitting }) => isCommitting)).toEqual([false, false]);
   });
 
@@ -204,7 +197,7 @@ describe('an abort', () => {
   });
 
   it.each<[string, (call: Call) => void]>([
-    ['whose COMMIT is on its way', (call) => call.committing('7')],
+    ['whose COMMIT is on its way', (call) => call.committing(true)],
     ['that is over', (call) => void ended(call, COMPLETED)],
   ])('of one %s comes too late', async (_, happens) => {
     const call = callOf({ transactional: true }, 1);
@@ -220,7 +213,7 @@ describe('an abort', () => {
     const call = callOf({ transactional: true }, 1);
     call.called = true;
     call.abort(call.attempts[0] as Attempt);
-    call.committing('7');
+    call.committing(true);
     await turn();
     expect(cuts).toEqual([]);
   });

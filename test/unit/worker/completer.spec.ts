@@ -83,7 +83,7 @@ beforeEach(() => {
     events.on(name, ({ id }: { id: string }) => told.push(`${name} ${id}`));
   events.on('dead', ({ attempt }) => (deadAttempt = attempt));
   [waits, wrote, exhausted] = [[], 0, () => 'claimed'];
-  completer = new Completer(store, {} as never, events, 1_000, {
+  completer = new Completer(store, events, 1_000, {
     wrote: () => (wrote += 1),
     waits: (wake) => waits.push(wake),
     freed: ({ id }) => freed.push(id),

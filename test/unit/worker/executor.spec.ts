@@ -4,10 +4,7 @@ import { AttemptStarts } from '../../../src/delay-queue/worker/attempt-reports.j
 import { Attempt, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
 import { Call } from '../../../src/delay-queue/worker/call.js';
 import { Executor } from '../../../src/delay-queue/worker/executor.js';
-import {
-  type FencedParts,
-  IsolationLevel,
-} from '../../../src/delay-queue/worker/fenced-transaction.js';
+import type { FencedParts } from '../../../src/delay-queue/worker/fenced-transaction.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
 import { InFlight } from '../../../src/delay-queue/worker/claims.js';
 import { TaskHealth } from '../../../src/delay-queue/tasks/recurring-task.js';
@@ -38,14 +35,8 @@ it('a call that gets no connection is given back in time, and keeps its place un
   jest.useFakeTimers({ doNotFake: ['performance', 'setImmediate', 'clearImmediate'], now: 0 });
   jest.spyOn(performance, 'now').mockImplementation(() => Date.now());
   const connection = signal<never>();
-  const runner = {
-    isTransactionActive: false,
-    connect: () => connection.promise,
-    release: () => Promise.resolve(),
-  };
   const fenced = {
-    dataSource: { createQueryRunner: () => runner },
-    isolation: new IsolationLevel(),
+    engine: { attempts: { connect: () => connection.promise } },
   } as unknown as FencedParts;
   const reported: Outcome[] = [];
   const report = (_: Attempt, outcome: Outcome) => void reported.push(outcome);
@@ -118,7 +109,7 @@ describe('a plain call', () => {
       void reported.push(`${kind} ${id} ${calledAtMs}`);
     const starts = new AttemptStarts(events, 'node-1');
     // None of its sessions is open, so nothing waits for a lock.
-    const fenced = { engine: { applicationPids: [] } } as never;
+    const fenced = { engine: { handlersPids: [] } } as never;
     executor = new Executor(wheel, fenced, { report }, inFlight, limits, events, 10, starts);
   });
 

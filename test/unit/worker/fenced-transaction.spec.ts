@@ -4,7 +4,6 @@ import { Call } from '../../../src/delay-queue/worker/call.js';
 import {
   type FencedParts,
   FencedTransaction,
-  IsolationLevel,
 } from '../../../src/delay-queue/worker/fenced-transaction.js';
 import { signal } from '../../support/delay-node.js';
 
@@ -15,21 +14,31 @@ it('a connection stays out of the pool while the end of its session is on the wa
   const runner = {
     isTransactionActive: false,
     isReleased: false,
-    connect: async () => ({ query: async () => {}, end: async () => void log.push('close') }),
+    connect: async () => {},
     stream: async () => {},
     startTransaction: async () => void (runner.isTransactionActive = true),
     commitTransaction: async () => {},
     rollbackTransaction: async () => {},
-    release: async () => {
-      if (!runner.isReleased) log.push('release');
-      runner.isReleased = true;
-    },
+    release: async () => {},
     query: async () => [],
+  };
+  const client = {
+    query: async () => {},
+    end: async () => void log.push('close'),
+    release: () => void log.push('release'),
   };
   const parts = {
     dataSource: { options: {}, createQueryRunner: () => runner },
-    store: { fence: async () => ({ pid: 42, began: 'now', isReadCommitted: true, ids: [1] }) },
+    store: {},
     engine: {
+      attempts: {
+        areOwn: true,
+        connect: async () => client,
+        identify: async () => {},
+        sessionOf: () => ({ pid: '42', opened: '1', began: null }),
+        pidOf: () => 42,
+        isUnfit: () => false,
+      },
       on: () => ({}),
       query: async () => {
         log.push('end session');
@@ -38,7 +47,6 @@ it('a connection stays out of the pool while the end of its session is on the wa
         return [];
       },
     },
-    isolation: new IsolationLevel(),
   } as unknown as FencedParts;
   const row = { id: 1, epoch: 1, name: 'a', key: null, extras: null } as never;
   const attempt = new Attempt(row, {} as never, performance.now() + 60_000, 0);

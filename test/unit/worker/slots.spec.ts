@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { NameStates } from '../../../src/delay-queue/worker/name-state.js';
-import { handlersShareOf } from '../../../src/delay-queue/worker/admission.js';
+import { connectionsOf } from '../../../src/delay-queue/worker/admission.js';
 import {
   type Handler,
   HandlerRegistry,
@@ -109,32 +109,24 @@ describe('a name of which a thousand handlers outlived their timeout', () => {
   });
 });
 
-describe('of the connections of the pool', () => {
+describe('of the sessions for attempts', () => {
   const DEFAULT = 10;
-  const shareOf = (poolMax: number) => handlersShareOf(poolMax, registry, DEFAULT, events);
+  const shareOf = (max: number) => connectionsOf(max, registry, DEFAULT, events);
 
-  it.each([
-    [3, 2],
-    [5, 4],
-    [6, 4],
-    [10, 8],
-    [11, 8],
-  ])('%d leave %d to transactional handlers, and one less with @OnDeadDelay', (poolMax, share) => {
+  it('all are for transactional handlers, and one less with @OnDeadDelay', () => {
     add('a', DEFAULT, { transactional: true });
-    expect(shareOf(poolMax)).toBe(share);
+    expect(shareOf(3)).toBe(3);
     add('b', 1, { onDead: {} as never });
-    expect(shareOf(poolMax)).toBe(share - 1);
+    expect(shareOf(3)).toBe(2);
     expect(advice).toEqual([]);
   });
 
-  it('there have to be enough for what needs them, and one more', () => {
-    expect(() => shareOf(1)).not.toThrow();
+  it('there have to be enough for what needs them', () => {
     add('a', 1, { transactional: true });
-    expect(() => shareOf(1)).toThrow(/^transactional handlers need a pool of at least 2 /);
-    expect(() => shareOf(2)).not.toThrow();
+    expect(() => shareOf(1)).not.toThrow();
     add('b', 1, { onDead: {} as never });
-    expect(() => shareOf(2)).toThrow(/ and @OnDeadDelay need a pool of at least 3 .* not 2$/);
-    expect(() => shareOf(3)).not.toThrow();
+    expect(() => shareOf(1)).toThrow(/need at least 2 transactionalConnections, not 1$/);
+    expect(() => shareOf(2)).not.toThrow();
   });
 
   it('a handler that asks for more than there can be hears of it, unless it did not ask', () => {
@@ -142,7 +134,7 @@ describe('of the connections of the pool', () => {
     add('plain', 50);
     add('fits', 4, { transactional: true });
     add('asks', 5, { transactional: true });
-    shareOf(5);
-    expect(advice).toEqual([expect.stringMatching(/^asks: concurrency 5 .* 5 leaves 4 /)]);
+    shareOf(4);
+    expect(advice).toEqual([expect.stringMatching(/^asks: concurrency 5 .* have 4 connections/)]);
   });
 });

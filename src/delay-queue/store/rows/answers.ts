@@ -1,11 +1,4 @@
-import type {
-  ClaimedRow,
-  FenceRow,
-  LookedRow,
-  OnDeadRow,
-  PassedRow,
-  RetriedRow,
-} from './attempt-rows.js';
+import type { ClaimedRow, LookedRow, OnDeadRow, PassedRow, RetriedRow } from './attempt-rows.js';
 import { numberOf } from './columns.js';
 import { type LoadedPage, REFUSED, type SweptPage, type Wake } from './delay-rows.js';
 
@@ -123,24 +116,6 @@ export const passedOf = (row: PassedAnswer): PassedRow => ({
   wake_ms: Number(row.wake_ms),
   passed: isTrue(row.passed),
 });
-
-export type FenceAnswer = AsText<'fence'>;
-
-/** See the SQL of a fence; the timeout that it set is left out. */
-type FenceTuple = [
-  pid: string,
-  began: string,
-  transaction: string,
-  isolation: string,
-  idle: string,
-  ids: number[],
-];
-
-export function fencedOf({ fence }: FenceAnswer): FenceRow {
-  const [pid, began, transaction, isolation, , ids] = JSON.parse(fence) as FenceTuple;
-  const isReadCommitted = isolation === 'read committed';
-  return { pid: Number(pid), began, transaction, isReadCommitted, ids };
-}
 
 type WakeTuple = [
   id: number,

@@ -21,7 +21,7 @@ export interface LastClaim {
 /** A row to claim; the lease, too, is per row. */
 export interface ClaimRequest extends LastClaim {
   leaseMs: number;
-  /** Its attempt begins with a fence: other nodes may take it over when its process is gone. */
+  /** Its attempt ends with a fence: other nodes may take it over when its process is gone. */
   fenced?: boolean;
 }
 
@@ -61,17 +61,6 @@ export interface LookedRow {
   due_ms: number;
   wake_ms: number | null;
   now_ms: number;
-}
-
-/** The session that fences attempts, and the rows that it holds. */
-export interface FenceRow {
-  pid: number;
-  /** Start of its transaction: microseconds since 1970. */
-  began: string;
-  /** Number of its transaction, for reading the outcome later. */
-  transaction: string;
-  isReadCommitted: boolean;
-  ids: number[];
 }
 
 /** An attempt that succeeded. */

@@ -1,18 +1,18 @@
 import type { HistoryKept } from '../../api/delay.js';
 import { CLAIM_LOST } from '../../database/driver-errors.js';
-import {
-  epochMs,
-  plusMs,
-  presentEpochUs,
-  type Tables,
-  wakeOf,
-  wholeMs,
-  ON_PRIMARY,
-} from '../../database/tables.js';
+import { epochMs, plusMs, type Tables, wakeOf, wholeMs } from '../../database/tables.js';
 import { asJson, asNumber, asText, logged, type RowOf, selected } from '../rows/columns.js';
 import { msOrNull } from '../rows/delay-rows.js';
 import { wrongWith } from '../tables/migrations.js';
-import { clock, expectFew, lives, nodesNow } from './fragments/clock.js';
+import {
+  clock,
+  AS_BEFORE,
+  expectFew,
+  GIVES_WAY,
+  IS_LIMITED,
+  lives,
+  nodesNow,
+} from './fragments/clock.js';
 import {
   deleteOldest,
   endedAttempt,
@@ -59,16 +59,18 @@ answered AS MATERIALIZED (
 SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;
 
 /**
- * The same for one row, in the transaction whose fence holds it. Parameters: id, epoch, and
- * lateness_ms where history is kept. Without such a row its cast fails, so that a COMMIT sent
- * behind it in the same text does not run. Its plan is kept even without the engine's session
- * settings, as in {@link fenceOneSql}; with arrays each call was planned anew, for 300 µs.
+ * The fence of an attempt's transaction: the same for one row, as its last statement, which gives way
+ * ({@link GIVES_WAY}). Parameters: id, epoch, and lateness_ms where history is kept. Without such a row
+ * its cast fails, so that a COMMIT sent behind it in the same text does not run.
+ *
+ * A generic plan costs as much as a custom one, so Postgres keeps it even without the engine's session
+ * settings; with arrays each call was planned anew, for 300 µs.
  */
 export const completeOneSql = (tables: Tables, kept: HistoryKept): string => `
-WITH ${clock(tables)},
+WITH ${clock(tables, GIVES_WAY)},
 gone AS (
-  DELETE FROM ${tables.delay} d WHERE d.id = $1::bigint AND d.epoch = $2::bigint
-  RETURNING ${removed(kept)}
+  DELETE FROM ${tables.delay} d WHERE d.id = $1::bigint AND d.epoch = $2::bigint AND ${IS_LIMITED}
+  RETURNING ${removed(kept)}, ${AS_BEFORE} AS lock_timeout
 )${intoHistory(tables, kept, {
   of: 'g',
   from: 'gone g',
@@ -78,6 +80,20 @@ gone AS (
   attemptLog: endedAttempt('g', "'completed'"),
 })}
 SELECT (CASE WHEN EXISTS (SELECT FROM gone) THEN '0' ELSE '${CLAIM_LOST} ' || $1::bigint::text END)::int::text AS done`;
+
+/**
+ * Locks the rows of an attempt before its last statements, where these are about several or move a row
+ * on; gives way ({@link GIVES_WAY}). Parameters: ids[], epochs[]. Answers how many it holds.
+ */
+export const holdSql = (tables: Tables): string => `
+WITH ${clock(tables, GIVES_WAY)},
+held AS MATERIALIZED (
+  SELECT i.id
+  FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u(id, epoch) ORDER BY u.id) i,
+       LATERAL ${fencedRow(tables, 'i', { columns: 'd.id', and: IS_LIMITED, waits: true })} d
+)
+SELECT h.count::text AS held, CASE WHEN h.count >= 0 THEN ${AS_BEFORE} END AS lock_timeout
+FROM (SELECT pg_catalog.count(*) AS count FROM held) h`;
 
 /** Columns of the removed row. */
 const removed = (kept: HistoryKept): string =>
@@ -129,50 +145,6 @@ export type ExhaustedRow = RowOf<typeof EXHAUSTED>;
 
 /** A row that could not be read: its id may be too large for JavaScript. */
 export const SET_ASIDE = { ...EXHAUSTED, id: asText('d.id::text') };
-
-/**
- * First statement of a transactional call: locks the claimed rows until the transaction ends, in id
- * order. Parameters: ids[], epochs[], idle_ms. Answers one row: the session, its transaction with
- * its isolation level, and the ids whose claim still holds.
- *
- * FOR UPDATE, not DELETE, which would make every `schedule` of that key wait for the handler. The
- * idle timeout is local to the transaction; a process paused inside it loses the session and its
- * locks.
- */
-export const fenceSql = (tables: Tables): string => `
-WITH held AS MATERIALIZED (
-  SELECT i.id
-  FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u(id, epoch) ORDER BY u.id) i,
-       LATERAL ${fencedRow(tables, 'i', { columns: 'd.id', waits: true })} d
-)
-${proof("(SELECT COALESCE(pg_catalog.json_agg(h.id), '[]')::text FROM held h)")}`;
-
-/**
- * The same for one row. Parameters: id, epoch, idle_ms. A generic plan costs as much as a custom
- * one, so Postgres keeps it even without the engine's session settings; with arrays it planned each
- * call, for 180 µs.
- */
-export const fenceOneSql = ({ delay }: Tables): string =>
-  proof(`COALESCE((SELECT '[' || d.id::text || ']' FROM ${delay} d
-                  WHERE d.id = $1::bigint AND d.epoch = $2::bigint FOR UPDATE), '[]')`);
-
-/** One column, a JSON array: `pg` builds a class of row from the columns of each answer. */
-const proof = (ids: string): string => `
-SELECT '["' || pg_catalog.pg_backend_pid()::text || '","' || ${presentEpochUs('pg_catalog.transaction_timestamp()')}::text
-       || '","' || pg_catalog.pg_current_xact_id()::text || '","' || pg_catalog.current_setting('transaction_isolation')
-       || '","' || pg_catalog.set_config('idle_in_transaction_session_timeout', $3::text, true) || '",' || ${ids} || ']' AS fence`;
-
-/** The number of the open transaction, if it has one; after a fence it has. No parameters. */
-export const transactionNowSql = (): string =>
-  `${ON_PRIMARY} SELECT pg_catalog.pg_current_xact_id_if_assigned()::text AS transaction`;
-
-/**
- * Ends the session of a transactional attempt if it is still in that transaction: a pooler lends a
- * session to another client as soon as its transaction ends. Parameters: pid, began_us.
- */
-export const endSessionSql = (): string =>
-  `SELECT pg_catalog.pg_terminate_backend(pid)::text AS ended FROM pg_catalog.pg_stat_activity
-   WHERE pid = $1::int AND ${presentEpochUs('xact_start')} = $2::bigint`;
 
 /**
  * The committed state of rows that a batch did not get; a missing row is gone. Parameter: ids[].

@@ -11,7 +11,7 @@ import {
   type RowOf,
   selected,
 } from '../rows/columns.js';
-import { clock, isOrphaned, isUnbegun, lives, nodesNow, saidAt } from './fragments/clock.js';
+import { clock, isOrphaned, lives, nodesNow, saidAt } from './fragments/clock.js';
 import { fullLimits, runningUnder, waitsFor } from './stats.sql.js';
 
 /** How the delay is named: by name and key, or by id. */
@@ -33,25 +33,19 @@ const WHICH = {
 
 /** Columns of the live delay `d` that a role for dashboards may read too: no payload, no headers. */
 const READ = `d.id, d.name, d.key, d.group_id, d.due_at, d.wake_at, d.leased_until, d.leased_by, d.lease_lock,
-         d.attempts, d.max_attempts, d.last_error, d.attempt_log, d.ctid, d.xmin, d.xmax`;
+         d.attempts, d.max_attempts, d.last_error, d.attempt_log, d.xmax`;
 
-/** Whose open transaction has locked or changed the row, and whether a session waits for the row. */
+/** Whose open transaction has locked or changed the row. */
 export interface RowHolder {
   session: LockSession;
-  isWaitedFor: boolean;
 }
 
 /**
  * A row names the last transaction that locked it, and each open one holds a lock on its own number.
- * Several that share the row have a number of another kind, and are not found. A session that waits
- * for a row also holds a lock on the row's place.
+ * Several that share the row have a number of another kind, and are not found.
  */
-const holderOfRow = ({ delay }: Tables): string => `(
-  SELECT pg_catalog.json_build_object('session', ${lockSession('l.pid', 'a')}, 'isWaitedFor', EXISTS (
-           SELECT FROM pg_catalog.pg_locks w JOIN pg_catalog.pg_locks t ON t.pid = w.pid
-           WHERE w.locktype = 'transactionid' AND w.transactionid = l.transactionid AND NOT w.granted
-             AND t.locktype = 'tuple' AND t.relation = '${delay}'::regclass::oid
-             AND (d.ctid::text::point)[0] = t.page::float8 AND (d.ctid::text::point)[1] = t.tuple::float8))
+const HOLDER_OF_ROW = `(
+  SELECT pg_catalog.json_build_object('session', ${lockSession('l.pid', 'a')})
   FROM pg_catalog.pg_locks l LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
   WHERE l.locktype = 'transactionid' AND l.transactionid = d.xmax AND l.granted AND l.mode = 'ExclusiveLock'
   LIMIT 1)`;
@@ -73,11 +67,8 @@ const live = (tables: Tables) => ({
   isOrphaned: asFlag(`(${isOrphaned('d', '0::bigint')} IS TRUE)`),
   /** Its process is alive, whatever its node's heartbeat says. */
   isLocked: asFlag(`(d.lease_lock IS NOT NULL AND NOT ${isOrphaned('d', '0::bigint')})`),
-  /** Its attempt is transactional, as far as the row tells. */
-  isFenced: asFlag('(d.lease_lock IS NOT NULL)'),
-  isUnbegun: asFlag(`(${isUnbegun('d')} IS TRUE)`),
   /** A {@link RowHolder}. */
-  holder: asJson(holderOfRow(tables)),
+  holder: asJson(HOLDER_OF_ROW),
   /** The last entry of its attempt log. */
   lastAttempt: asJson('(d.attempt_log -> -1)'),
   /** See `DelayWait`. */

@@ -1,6 +1,6 @@
 import { ageMs, epochMs, type Tables, wakeOf } from '../../database/tables.js';
 import { asFlag, asJson, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
-import { clock, expectMany, isUnbegun, IS_SERVED, liveNames, nodesNow } from './fragments/clock.js';
+import { clock, expectMany, IS_SERVED, liveNames, nodesNow } from './fragments/clock.js';
 import { anyHeld, fullLimits, throttledBy } from './stats.sql.js';
 
 /** The overdue delays of a name that the same holds: a pause, a limit, or neither. */
@@ -20,7 +20,7 @@ export type BacklogRow = RowOf<typeof BACKLOG>;
  * again and again, because its transaction does not begin, has done so since it was due.
  */
 const READ = `d.id, d.name, d.group_id, CASE
-  WHEN ${isUnbegun('d')} OR d.leased_until IS NULL AND d.attempts = 0
+  WHEN d.leased_until IS NULL AND d.attempts = 0
   THEN LEAST(d.wake_at, GREATEST(d.due_at, d.created_at)) ELSE ${wakeOf('d')} END AS since`;
 
 /**

@@ -12,6 +12,7 @@ import type { EntityManager } from 'typeorm';
 import { InFlight } from '../../../../src/delay-queue/worker/claims.js';
 import { AttemptStore } from '../../../../src/delay-queue/store/attempt.store.js';
 import { type Kind, NAMES } from '../../../support/acting-node.js';
+import { attemptPoolOf } from '../../../support/attempt-sessions.js';
 import {
   batchHandler,
   type DelayNode,
@@ -198,19 +199,21 @@ export class TwoNodes {
     return (await this.asks.delays.history(NAMES[kind], KEY)).map(({ state }) => state);
   }
 
-  /** From now on the fence of attempts waits once it has its answer, and their removal before it is sent. */
-  hold(method: 'fence' | 'complete'): { reached: Signal<void>; goOn: Signal<void> } {
+  /** From now on attempts wait once they have a session, or before their removal is sent. */
+  hold(what: 'session' | 'complete'): { reached: Signal<void>; goOn: Signal<void> } {
     const [reached, goOn] = [signal(), signal()];
     const wait = async (): Promise<void> => {
       reached.resolve();
       await goOn.promise;
     };
-    if (method === 'fence') {
-      this.parts.intercept(AttemptStore, 'fence', async ({ real }) => {
-        const answer = await real();
+    if (what === 'session') {
+      const attempts = attemptPoolOf(this.runs);
+      const identify = attempts.identify.bind(attempts);
+      attempts.identify = async (client) => {
+        attempts.identify = identify;
+        await identify(client);
         await wait();
-        return answer;
-      });
+      };
     } else {
       this.parts.intercept(AttemptStore, 'complete', async ({ real, given: [, runner] }) => {
         // Without a runner it is not that of a transactional attempt.

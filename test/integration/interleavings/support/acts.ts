@@ -1,7 +1,7 @@
 import { DelayError, type DelayService, type OnConflict } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import type { AttemptStore } from '../../../../src/delay-queue/store/attempt.store.js';
-import { runnerOn } from '../../../support/other-node.js';
+import { OtherNode } from '../../../support/other-node.js';
 import { WRITES } from '../../../support/state-machine.js';
 
 /** What an actor acts on. Every move leaves the row due at once, so that a claim could take it. */
@@ -169,14 +169,47 @@ const retry =
 export const fail = (): Act => fenced('fail, attempts left', retry(0));
 export const failForGood = (): Act => fenced('dead letter', retry(null));
 
-/** The first statement of a transactional attempt; whoever is fenced off does nothing more. */
-export const fence = (): Act =>
-  one('fence', 1, async (part) => {
+/** What the handler of a transactional attempt does to the order of its key. */
+export const close = (): Act =>
+  one('close', 1, async (part) => {
     if (part.attempt === undefined) return undefined;
-    part.asked = part.attempt;
-    const { ids } = await part.store.fence(runnerOn(part.manager), [part.attempt], LEASE_MS);
-    if (ids.length === 0) part.attempt = undefined;
-    return ids.length > 0 ? 'held' : 'lost';
+    return (await endOrder(part, 'closed')) ? 'closed' : 'not open';
+  });
+
+/** What a payer does to that order. */
+export const pay = (): Act =>
+  one('pay', 1, async (part) => ((await endOrder(part, 'paid')) ? 'paid' : 'not open'));
+
+async function endOrder({ manager, keyOf }: Part, how: 'closed' | 'paid'): Promise<boolean> {
+  const [, count] = await manager.query<[unknown, number]>(
+    `UPDATE purchase SET status = $2 WHERE key = $1 AND status = 'open'`,
+    [keyOf('a'), how],
+  );
+  return count === 1;
+}
+
+/** The last statement of a transactional attempt; without its row, the whole transaction fails. */
+export const remove = (): Act => ({
+  ...one('remove', 1, async (part) => {
+    const { attempt, manager } = part;
+    if (attempt === undefined) return undefined;
+    part.asked = attempt;
+    const end = await new OtherNode(manager).tryRemove(attempt);
+    return end === 'removed' ? 'completed' : end;
+  }),
+  write: 'complete',
+});
+
+/** The transaction of an attempt whose node has claimed it in the same interleaving. */
+export const begin = (): Act =>
+  one('begin', 0, async ({ manager }) => {
+    await manager.queryRunner?.startTransaction();
+    return undefined;
+  });
+export const commit = (): Act =>
+  one('commit', 1, async ({ manager }) => {
+    await manager.queryRunner?.commitTransaction();
+    return undefined;
   });
 
 /** Time passes for a lease, without waiting for it. */

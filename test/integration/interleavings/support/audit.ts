@@ -2,7 +2,7 @@ import { isBorneOut } from './reasons.js';
 import type { Call, Player } from './player.js';
 import type { View } from './stepper.js';
 import { committed, told, wrote } from './verdicts.js';
-import type { Ended, Write } from './watch.js';
+import type { Ended, Order, Write } from './watch.js';
 
 /** All that is known of one interleaving when it is over. */
 export interface Evidence {
@@ -10,6 +10,7 @@ export interface Evidence {
   views: readonly View[];
   writes: readonly Write[];
   ended: readonly Ended[];
+  orders: readonly Order[];
   keyOf: (slot: string) => string;
 }
 
@@ -21,11 +22,11 @@ export function faultsOf(evidence: Evidence): string[] {
     ...wrongWrites(evidence, player),
     ...player.calls.flatMap((call) => [
       ...wrongWaits(evidence, call),
-      ...brokenFence(evidence, player, call),
+      ...brokenRemoval(evidence, player, call),
       ...(isBorneOut(evidence, player, call) ? [] : [`nothing bears out ${told(call)}`]),
     ]),
   ]);
-  return faults.length > 0 ? faults : wrongHistory(evidence);
+  return faults.length > 0 ? faults : [...wrongHistory(evidence), ...wrongOrders(evidence)];
 }
 
 /** Only a caller with a snapshot, or with two keys in an order of its own, may be refused. */
@@ -91,18 +92,39 @@ function isNodes({ kind, was, now }: Write, { actor, asked }: Call): boolean {
  */
 function wrongWaits({ views, keyOf }: Evidence, call: Call): string[] {
   const { actor, act, slot, waits } = call;
-  if (waits.length === 0 || act === 'fence' || actor.kind === 'time') return [];
-  const leased = waits.some((index) => views[index]?.rows.get(keyOf(slot))?.leasedBy != null);
+  if (waits.length === 0 || actor.kind === 'time' || OF_ORDERS.has(act)) return [];
+  const rows = waits.map((index) => views[index]?.rows.get(keyOf(slot)));
+  const leased = rows.some((row) => row?.leasedBy != null);
   if (actor.kind === 'caller' && !leased) return [];
+  // For whoever writes to its row when the lease is over.
+  if (act === 'remove' && rows.every((row) => row?.lease !== 'live')) return [];
   return [`${told(call)} waited${leased ? ' for a leased row' : ''}`];
 }
 
-/** Between a fence and the end of its transaction, the row stands still for all others. */
-function brokenFence({ views, keyOf }: Evidence, player: Player, call: Call): string[] {
-  if (call.verdict !== 'held') return [];
+/** Between a removal and the end of its transaction, the row stands still for all others. */
+function brokenRemoval({ views, keyOf }: Evidence, player: Player, call: Call): string[] {
+  if (call.act !== 'remove' || call.verdict !== 'completed') return [];
   const during = views.slice(call.until, player.endedAt);
   const moved = during.some(({ rows }) => rows.get(keyOf(call.slot))?.epoch !== call.asked?.epoch);
-  return moved ? [`somebody got past the fence of ${player.actor.name}`] : [];
+  return moved ? [`somebody got past the removal of ${player.actor.name}`] : [];
+}
+
+const OF_ORDERS = new Set(['close', 'pay']);
+
+/** An order is closed by the attempt that has removed its delay, and by no other. */
+function wrongOrders({ players, orders, keyOf }: Evidence): string[] {
+  const kept = players.filter(
+    ({ actor, refused, calls }) =>
+      actor.end !== 'rollback' &&
+      refused === undefined &&
+      calls.every(({ verdict }) => verdict !== 'lost' && verdict !== 'held'),
+  );
+  const wanted = kept
+    .flatMap(({ calls }) => calls.filter(({ verdict }) => ['closed', 'paid'].includes(verdict)))
+    .map(({ slot, verdict }) => `${keyOf(slot)} ${verdict}`);
+  const found = orders.map(({ key, status }) => `${key} ${status}`);
+  const [are, should] = [found.join(', '), wanted.join(', ')];
+  return are === should ? [] : [`orders are [${are}] and not [${should}]`];
 }
 
 /** One line of history for each end, and none for what did not happen. */

@@ -15,6 +15,7 @@ interface Row {
   leasedBy: string;
   /** Not the one that the nodes know of. */
   isNew: boolean;
+  isOrderOpen: boolean;
 }
 
 type Rows = { [slot: string]: Row };
@@ -58,7 +59,7 @@ function outcomeInTurn(
   order: readonly Actor[],
 ): string {
   const entries = Object.entries(before).map(([slot, state]) => {
-    return [slot, { state, epoch: 0, leasedBy: HOLDER, isNew: false }] as const;
+    return [slot, { state, epoch: 0, leasedBy: HOLDER, isNew: false, isOrderOpen: true }] as const;
   });
   let rows: Rows = Object.fromEntries(entries);
   const told = new Map<Actor, string[]>();
@@ -66,8 +67,9 @@ function outcomeInTurn(
     const after = structuredClone(rows);
     const holds =
       actor.nodeName === HOLDER && (before['a'] === 'running' || before['a'] === 'lease over');
-    told.set(actor, verdictsOf(actor, after, holds ? 0 : undefined));
-    if (actor.end !== 'rollback') rows = after;
+    const verdicts = verdictsOf(actor, after, holds ? 0 : undefined);
+    told.set(actor, verdicts);
+    if (actor.end !== 'rollback' && !verdicts.includes('lost')) rows = after;
   }
   return outcomeText(
     actors.map(({ name }, index) => [name, told.get(actors[index] as Actor) ?? []]),
@@ -99,6 +101,7 @@ function verdictsOf(
   const row = rows['a'] as Row;
   return acts.flatMap(({ name, slots, write }): string[] => {
     if (name === 'find') return [`found ${FOUND[row.state]}`];
+    if (name === 'pay') return [ended(row, 'paid')];
     if (kind === 'caller') return slots.map((slot) => callersVerdict(rows[slot] as Row, name));
     if (kind === 'time') {
       if (row.state !== 'running') return [];
@@ -113,13 +116,17 @@ function verdictsOf(
       return [written(row, 'claim', nodeName)];
     }
     if (attempt === undefined) return [];
+    if (name === 'close') return [ended(row, 'closed')];
     const isMine = attempt === row.epoch && row.state !== 'nothing';
-    if (name === 'fence') {
-      if (!isMine) attempt = undefined;
-      return [isMine ? 'held' : 'lost'];
-    }
-    return [isMine && write ? written(row, write, nodeName) : 'stale'];
+    if (write === undefined) return [];
+    return [isMine ? written(row, write, nodeName) : name === 'remove' ? 'lost' : 'stale'];
   });
+}
+
+function ended(row: Row, how: 'paid' | 'closed'): string {
+  if (!row.isOrderOpen) return 'not open';
+  row.isOrderOpen = false;
+  return how;
 }
 
 function callersVerdict(row: Row, act: string): string {

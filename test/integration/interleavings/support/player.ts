@@ -71,7 +71,7 @@ export class Player {
       for (const act of acts) await this.#perform(act);
     } catch (error) {
       this.#refuse(error);
-      if (end) await runner.rollbackTransaction();
+      if (runner.isTransactionActive) await runner.rollbackTransaction();
       this.endedAt = this.views();
       return;
     }

@@ -13,13 +13,13 @@ const isFree: Reason = (row) => row !== undefined && row.lease !== 'live' && !ro
 const isAsked: Reason = (row, { asked }) => row?.id === asked?.id && row?.epoch === asked?.epoch;
 const hasMoved: Reason = (row, call) => !isAsked(row, call);
 
-/** The states in which that row may be; a session may hold the fence of a lease that is over. */
+/** The states in which that row may be; a session may be removing one whose lease is over. */
 function statesOf(row: SeenRow | undefined): RowState[] {
   if (row === undefined) return ['none'];
   if (row.dead) return ['dead'];
   if (row.lease === 'live') return ['running'];
   return row.leasedBy !== null
-    ? ['lease over', 'lease over, fence held']
+    ? ['lease over', 'lease over, being removed']
     : ['scheduled', 'retrying'];
 }
 
@@ -33,8 +33,12 @@ const isAnswered = (row: SeenRow | undefined, { act, verdict }: Call): boolean =
 
 /** What else writes nothing; the others are borne out by what they wrote. */
 const REASONS: { [verdict: string]: Reason } = {
-  held: isAsked,
   lost: hasMoved,
+  held: () => false,
+  // Of the order; `audit.ts` compares what is left of it.
+  paid: () => true,
+  closed: () => true,
+  'not open': () => true,
   stale: hasMoved,
   missed: (row, call) => hasMoved(row, call) || row?.lease === 'live' || row?.due !== true,
   'found nothing': isGone,
@@ -44,8 +48,8 @@ const REASONS: { [verdict: string]: Reason } = {
   'found dead': (row) => row?.dead === true,
 };
 
-/** What a batch leaves alone because somebody's open transaction may have it. */
-const SKIPS = new Set(['stale', 'missed']);
+/** What a batch leaves alone, and a removal gives up, because somebody's open transaction may have it. */
+const SKIPS = new Set(['stale', 'missed', 'held']);
 
 /**
  * Whether the verdict was true at some moment between the call and its answer; for a caller in

@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 
 /** What takes no lock and no snapshot changes nothing by coming earlier or later. */
-const NO_STEP = /^(START TRANSACTION|SET TRANSACTION)/;
+const NO_STEP = /^(START TRANSACTION|SET TRANSACTION|SET LOCAL)/;
 
 /**
  * One connection on which no statement goes off before its turn: not those of a test, nor those

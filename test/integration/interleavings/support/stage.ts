@@ -66,6 +66,7 @@ export class Stage {
     const round = this.#rounds;
     const keyOf = (slot: string): string => `${slot}/${round}`;
     const keys = Object.keys(before).map(keyOf);
+    await this.watch.order(keys);
     for (const [slot, state] of Object.entries(before)) await this.#prepare(keyOf(slot), state);
     const stepper = new Stepper(this.watch, keys);
     const { rows } = await this.watch.look(keys, []);

@@ -33,10 +33,19 @@ export class Stepper {
     await this.#settle(players);
     for (const turn of order) await this.#step(players, players[turn]);
     // In turn: who looks again and again until another has ended must not be the only one to go on.
-    while (players.some(({ session }) => session.state === 'parked')) {
+    while (players.some(({ session }) => session.state !== 'done')) {
+      if (players.every(({ session }) => session.state !== 'parked'))
+        await this.#untilOneGivesWay(players);
       for (const player of players) await this.#step(players, player);
     }
     await done;
+  }
+
+  /** They wait for one another. */
+  async #untilOneGivesWay(players: readonly Player[]): Promise<void> {
+    const busy = players.filter(({ session }) => session.state === 'busy');
+    await Promise.race(busy.map(({ session }) => session.quiet()));
+    await this.#settle(players);
   }
 
   async #step(players: readonly Player[], player: Player | undefined): Promise<void> {

@@ -34,6 +34,12 @@ export interface Ended {
   state: string;
 }
 
+/** An order that is no longer open. */
+export interface Order {
+  key: string;
+  status: string;
+}
+
 interface Version {
   id: number;
   epoch: number;
@@ -43,6 +49,12 @@ interface Version {
   live: boolean;
   due: boolean;
   dead: boolean;
+}
+
+interface Written {
+  writes: Write[];
+  ended: Ended[];
+  orders: Order[];
 }
 
 /** Looks from outside at the rows of some keys, at who waits for whom, and at what was written. */
@@ -56,6 +68,16 @@ export class Watch {
 
   private constructor(private readonly client: Client) {}
 
+  /** An open order of each key. */
+  async order(keys: readonly string[]): Promise<void> {
+    const values = [keys];
+    await this.client.query({
+      name: 'order',
+      text: 'INSERT INTO purchase SELECT unnest($1::text[])',
+      values,
+    });
+  }
+
   async look(keys: readonly string[], pids: readonly number[]): Promise<Seen> {
     const { rows } = await this.client.query<{
       waits: [number, number[]][] | null;
@@ -68,14 +90,15 @@ export class Watch {
     };
   }
 
-  /** All writes to the delays of these keys, and all lines of history about them. */
-  async written(keys: readonly string[]): Promise<{ writes: Write[]; ended: Ended[] }> {
-    const { rows } = await this.client.query<{ writes: Write[] | null; ended: Ended[] | null }>({
+  /** All writes to the delays of these keys, all lines of history about them, and their orders. */
+  async written(keys: readonly string[]): Promise<Written> {
+    const { rows } = await this.client.query<{ [Each in keyof Written]: Written[Each] | null }>({
       name: 'written',
       text: WRITTEN,
       values: [keys],
     });
-    return { writes: rows[0]?.writes ?? [], ended: rows[0]?.ended ?? [] };
+    const { writes, ended, orders } = rows[0] ?? {};
+    return { writes: writes ?? [], ended: ended ?? [], orders: orders ?? [] };
   }
 
   close(): Promise<void> {
@@ -94,8 +117,9 @@ SELECT (SELECT json_agg(json_build_array(pid, pg_blocking_pids(pid)))
                  'dead', d.wake_at = 'infinity', 'due', d.wake_at <= clock_timestamp()))
         FROM delay_queue.delay d WHERE d.name = 'test.a' AND d.key = ANY ($1::text[])) AS delays`;
 
-/** Notes every write to a delay; what is rolled back was never written. */
+/** Notes every write to a delay; what is rolled back was never written. Orders lie beside them. */
 const WRITE_LOG = `
+CREATE TABLE purchase (key text PRIMARY KEY, status text NOT NULL DEFAULT 'open');
 CREATE TABLE write_log (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
                         pid int, key text, kind text, was jsonb, now jsonb);
 CREATE INDEX write_log_key ON write_log (key);
@@ -124,4 +148,6 @@ const WRITTEN = `
 SELECT (SELECT json_agg(w ORDER BY w.id) FROM write_log w WHERE w.key = ANY ($1::text[])) AS writes,
        (SELECT json_agg(json_build_object('key', h.key, 'state', h.state))
         FROM delay_queue.history h
-        WHERE h.name = 'test.a' AND h.key = ANY ($1::text[])) AS ended`;
+        WHERE h.name = 'test.a' AND h.key = ANY ($1::text[])) AS ended,
+       (SELECT json_agg(p) FROM purchase p
+        WHERE p.key = ANY ($1::text[]) AND p.status <> 'open') AS orders`;

@@ -30,6 +30,8 @@ interface Clock {
    * session is not changed, not even a pooler's. Only in a transaction of our own.
    */
   waitsMs?: number | undefined;
+  /** Also `lock_before`, with which {@link AS_BEFORE} takes that limit back. */
+  restores?: boolean;
   /** Further columns, with their names. */
   more?: readonly string[];
 }
@@ -37,8 +39,12 @@ interface Clock {
 type Now = Pick<Tables, 'now'>;
 
 /** CTE `clock`: the clock, read once per statement. */
-export function clock({ now }: Now, { whole = false, waitsMs, more = [] }: Clock = {}): string {
+export function clock(
+  { now }: Now,
+  { whole = false, waitsMs, restores = false, more = [] }: Clock = {},
+): string {
   const limit = [
+    ...(restores ? ["pg_catalog.current_setting('lock_timeout') AS lock_before"] : []),
     ...(waitsMs === undefined
       ? []
       : [`pg_catalog.set_config('lock_timeout', '${waitsMs}', true) AS lock_timeout`]),
@@ -52,6 +58,20 @@ export function clock({ now }: Now, { whole = false, waitsMs, more = [] }: Clock
   FROM ${now} AS now
 )`;
 }
+
+/**
+ * The clock of an attempt's last statement. A caller that waited behind the claim may hold the row, and
+ * next ask for an order that the handler has changed: the attempt gives way before Postgres finds the
+ * deadlock and chooses one of the two. A wait for the whole table, as of a migration, has no such limit.
+ */
+export const GIVES_WAY: Clock = { waitsMs: 10, restores: true };
+
+/** SQL that takes the limit back, once the rows are locked: a table that grows is locked for a moment. */
+export const AS_BEFORE =
+  "pg_catalog.set_config('lock_timeout', (SELECT c.lock_before FROM clock c), true)";
+
+/** SQL, true; read before the first row is locked, and by then the limit is set. */
+export const IS_LIMITED = '(SELECT c.lock_timeout FROM clock c) IS NOT NULL';
 
 /** CTE `clock` of a statement with that lock wait. */
 export const clockOf = (tables: Now, lockWait: LockWait, more: readonly string[] = []): string =>
@@ -136,20 +156,12 @@ const HELD_LOCKS = `ARRAY(
 
 /**
  * SQL, true for a row whose attempt has lost its process. Other nodes may take it over before its
- * lease ends, because its transaction begins with a fence. A plain handler's row names no lock.
+ * lease ends, because its transaction ends with a fence. A plain handler's row names no lock.
  * @param own lock of the calling process, whose attempts are never orphaned
  */
 export const isOrphaned = (row: string, own: string): string =>
   `(${row}.leased_by IS NOT NULL AND ${row}.lease_lock <> ${own}
     AND NOT (${row}.lease_lock = ANY (${HELD_LOCKS})))`;
-
-/**
- * SQL, true for a transactional attempt that holds its row and has not begun: no transaction has
- * locked the row since the claim wrote it. Needs the CTE `clock`.
- */
-export const isUnbegun = (row: string): string =>
-  `(${row}.lease_lock IS NOT NULL AND ${row}.leased_until > clock.now
-    AND ${row}.xmax = ANY (ARRAY[${row}.xmin, '0'::xid]))`;
 
 /** SQL, true while a session holds that node's lock. */
 export const isPresent = (node: string): string => `EXISTS (

@@ -163,8 +163,8 @@ export interface FreeRows {
  *   caller's transaction. If that leased or removed the row, READ COMMITTED checks the new version
  *   and leaves it out, but its lock stays until the transaction ends: see
  *   `lookOnce`.
- * - Leased, and the lease has ended: locked if no other session has it. A handler's fence may still
- *   hold it, and no write waits for a handler.
+ * - Leased, and the lease has ended: locked if no other session has it. The last statement of a
+ *   transactional attempt may, and no write waits for a handler.
  *
  * Rows are locked in the order of `input`, which is the same for all callers.
  */

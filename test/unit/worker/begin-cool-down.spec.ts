@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { TaskHealth } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { BeginCoolDown } from '../../../src/delay-queue/transactions/attempt-session.js';
+import { BeginCoolDown } from '../../../src/delay-queue/worker/begin-cool-down.js';
 
 const BROKEN = new Error('too many clients already');
 
