@@ -110,7 +110,7 @@ it('history is pruned from its old end, and nothing else is looked at', async ()
   expect(some.buffers).toBeLessThan(BATCH * 20);
 });
 
-/** As Postgres decides it where nobody says which plans to keep: on the sessions of attempts. */
+/** As Postgres decides it where no setting says which plans to keep: on the sessions of attempts. */
 it.each([
   ['removal', completeOneSql(tables, 'ends'), [1, 0, 1]],
   ['removal that keeps attempts', completeOneSql(tables, 'attempts'), [1, 0, 1]],

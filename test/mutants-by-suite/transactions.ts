@@ -66,7 +66,7 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
   },
   'stops-the-application': {
     about:
-      'has the DataSource wait for the runner of a handler, which nobody but the attempt may release',
+      'has the DataSource wait for the runner of a handler, which the attempt alone may release',
     patches: [
       patch(
         SESSION,

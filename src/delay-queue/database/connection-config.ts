@@ -58,14 +58,9 @@ export function callersConfig(options: ConnectionConfig): ConnectionConfig {
 
 /** Sessions for attempts, on which handlers run: as the application's, with its limits and its types. */
 export function attemptsConfig(options: ConnectionConfig, max: number): ConnectionConfig {
-  const given = Object.getOwnPropertyNames(options)
-    .filter((name) => !OF_THE_POOL_ALONE.has(name))
-    .map((name) => [name, Reflect.get(options, name) as unknown]);
   return {
-    ...(Object.fromEntries(given) as ConnectionConfig),
+    ...accessOf(options, OF_THE_POOL_ALONE),
     connectionTimeoutMillis: tighter(options.connectionTimeoutMillis, CONNECT_TIMEOUT_MS),
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
     max,
     min: 0,
     idleTimeoutMillis: IDLE_MS,
@@ -90,9 +85,9 @@ export const queryTimeoutMsOf = (options: ConnectionConfig): number =>
   tighter(options.query_timeout, QUERY_TIMEOUT_MS);
 
 /** Copies all others, also those that are not enumerable: pg's pool hides the password in one. */
-function accessOf(options: ConnectionConfig): ConnectionConfig {
+function accessOf(options: ConnectionConfig, leftOut = OF_THE_APPLICATION_ALONE): ConnectionConfig {
   const given = Object.getOwnPropertyNames(options)
-    .filter((name) => !OF_THE_APPLICATION_ALONE.has(name))
+    .filter((name) => !leftOut.has(name))
     .map((name) => [name, Reflect.get(options, name) as unknown]);
   return {
     ...(Object.fromEntries(given) as ConnectionConfig),

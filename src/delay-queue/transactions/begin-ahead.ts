@@ -18,8 +18,8 @@ const ahead = new WeakMap<object, BeginAhead>();
  * Sends what begins a transaction ahead of its first statement, in the same packet. There is no Sync in
  * between: if a part of it fails, the server skips what follows, and nothing is committed by itself.
  *
- * It stands on the connection, so neither `pg` nor whoever wraps its client sees the statements or their
- * answers: `pg` would take them for those of the first statement.
+ * It stands on the connection, so neither `pg` nor an agent that wraps its client sees the statements or
+ * their answers: `pg` would take them for those of the first statement.
  */
 export class BeginAhead {
   #statements: readonly string[] = [];

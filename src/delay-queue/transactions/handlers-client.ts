@@ -127,6 +127,11 @@ export class HandlersClient {
     return this.#begin?.hasFailed === true;
   }
 
+  /** The next user of the connection begins a transaction of its own, or none. */
+  forgetBegin(): void {
+    this.#begin?.with([]);
+  }
+
   /** For statements that do not come from the handler. */
   async beginNow(): Promise<void> {
     if (this.hasNotBegun) await this.client.query('SELECT');

@@ -115,6 +115,7 @@ export class TransactionGuard {
    */
   async release(): Promise<void> {
     this.seal();
+    this.#handlers.forgetBegin();
     const released = this.#release();
     Object.assign(this.runner, { isReleased: false });
     await released;

@@ -465,8 +465,8 @@ export class Completer {
   }
 
   /**
-   * The row is gone or has moved on. While the lease lasts, only the attempt itself can have done that:
-   * its COMMIT, whose answer is missing, has happened.
+   * The row is gone or has moved on. While the lease lasts, that is the work of the attempt's own
+   * COMMIT, whose answer is missing; or of another process, if this one has lost its lock as well.
    */
   #notWritten(attempt: Attempt): void {
     if (attempt.isCommitting && attempt.leaseEndsAtMs > performance.now()) {

@@ -10,15 +10,13 @@ export const CONNECTIONS: Record<string, ImpoliteMutant> = {
   'loses-the-password': {
     about: "copies what can be listed of the application's connection options",
     hole: 'No start with `host`, `username`, `password`',
-    // In the copy for the engine's own connections, and in that for attempts.
-    patches: ['APPLICATION', 'POOL'].map((whose) => {
-      const rest = `(options)\n    .filter((name) => !OF_THE_${whose}_ALONE`;
-      return patch(
+    patches: [
+      patch(
         'database/connection-config.ts',
-        `Object.getOwnPropertyNames${rest}`,
-        `Object.keys${rest}`,
-      );
-    }),
+        'Object.getOwnPropertyNames(options)\n    .filter((name) => !leftOut',
+        'Object.keys(options)\n    .filter((name) => !leftOut',
+      ),
+    ],
     kinds: ['callers'],
     programs: 40,
     blamedBy: ['no start'],

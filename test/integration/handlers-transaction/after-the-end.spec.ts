@@ -174,3 +174,12 @@ it('a cursor that is left open fails the attempt, and its connection leaves the 
   expect(await effects()).toEqual([]);
   expect(await node.dataSource.query('SELECT 1 AS n')).toEqual([{ n: 1 }]);
 });
+
+it('a transaction that never began does not begin for the next user of its connection', async () => {
+  await ends('dead', 'test.once', () => Promise.reject(ONE_FAILED));
+  const next = await attemptPoolOf(node).connect();
+  await next.query(INSERT, [1]);
+  // Committed by itself: another session sees it while this one is still held.
+  expect(await effects()).toEqual([{ n: 1 }]);
+  next.release();
+});

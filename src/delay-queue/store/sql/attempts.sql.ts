@@ -83,7 +83,8 @@ SELECT (CASE WHEN EXISTS (SELECT FROM gone) THEN '0' ELSE '${CLAIM_LOST} ' || $1
 
 /**
  * Locks the rows of an attempt before its last statements, where these are about several or move a row
- * on; gives way ({@link GIVES_WAY}). Parameters: ids[], epochs[]. Answers how many it holds.
+ * on; gives way ({@link GIVES_WAY}). Parameters: ids[], epochs[]. Answers how many it holds: the limit is
+ * taken back once all are counted.
  */
 export const holdSql = (tables: Tables): string => `
 WITH ${clock(tables, GIVES_WAY)},

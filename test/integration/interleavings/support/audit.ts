@@ -96,7 +96,7 @@ function wrongWaits({ views, keyOf }: Evidence, call: Call): string[] {
   const rows = waits.map((index) => views[index]?.rows.get(keyOf(slot)));
   const leased = rows.some((row) => row?.leasedBy != null);
   if (actor.kind === 'caller' && !leased) return [];
-  // For whoever writes to its row when the lease is over.
+  // For the one who writes to its row when the lease is over.
   if (act === 'remove' && rows.every((row) => row?.lease !== 'live')) return [];
   return [`${told(call)} waited${leased ? ' for a leased row' : ''}`];
 }
@@ -106,7 +106,7 @@ function brokenRemoval({ views, keyOf }: Evidence, player: Player, call: Call): 
   if (call.act !== 'remove' || call.verdict !== 'completed') return [];
   const during = views.slice(call.until, player.endedAt);
   const moved = during.some(({ rows }) => rows.get(keyOf(call.slot))?.epoch !== call.asked?.epoch);
-  return moved ? [`somebody got past the removal of ${player.actor.name}`] : [];
+  return moved ? [`another got past the removal of ${player.actor.name}`] : [];
 }
 
 const OF_ORDERS = new Set(['close', 'pay']);

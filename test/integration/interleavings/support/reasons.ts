@@ -48,7 +48,7 @@ const REASONS: { [verdict: string]: Reason } = {
   'found dead': (row) => row?.dead === true,
 };
 
-/** What a batch leaves alone, and a removal gives up, because somebody's open transaction may have it. */
+/** What a batch leaves alone, and a removal gives up, because an open transaction may have it. */
 const SKIPS = new Set(['stale', 'missed', 'held']);
 
 /**
