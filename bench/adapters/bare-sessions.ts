@@ -1,5 +1,5 @@
 import type { Client, QueryResult } from 'pg';
-import { completeOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { removeOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
 import { engineSettings } from '../../src/delay-queue/database/connection-config.js';
 import { PreparedStatements } from '../../src/delay-queue/database/prepared-statements.js';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
@@ -79,7 +79,7 @@ async function openWorker(url: string, _running: Running, hears: Hears): Promise
 async function attemptsOn(url: string) {
   const client = await connect(url);
   const tables = tablesOf('delay_queue');
-  await client.query(`PREPARE remove AS ${completeOneSql(tables, 'ends')}`);
+  await client.query(`PREPARE remove AS ${removeOneSql(tables, 'ends')}`);
   const attempt = async ({ id, epoch }: ClaimedRow, n: number): Promise<void> => {
     await client.query('BEGIN');
     const closed = await client.query(ORDERS.close, [n]);

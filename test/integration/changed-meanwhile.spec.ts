@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
+import { isClaimLost } from '../../src/delay-queue/database/driver-errors.js';
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import {
   completeSql,
   exhaustedSql,
+  removeAllSql,
   renewSql,
   retrySql,
 } from '../../src/delay-queue/store/sql/attempts.sql.js';
@@ -60,8 +62,10 @@ beforeAll(async () => {
 });
 
 /** Runs the statement; at the gate, the change is made and committed. */
-async function answerOf(name: string, change?: string): Promise<{ id: string }[]> {
-  const [sql, parameters] = STATEMENTS[name] as [string, unknown[]];
+async function answerOf(
+  [sql, parameters]: readonly [sql: string, parameters: unknown[]],
+  change?: string,
+): Promise<{ id: string }[]> {
   await changes.query('TRUNCATE delay_queue.delay RESTART IDENTITY');
   await changes.query(
     `INSERT INTO delay_queue.delay
@@ -88,16 +92,39 @@ const left = async (): Promise<unknown[]> =>
 const saysDone = (name: string, rows: readonly { id: string }[]): boolean =>
   (rows.length === 1) !== name.startsWith('complete');
 
-describe.each(Object.keys(STATEMENTS))('%s', (name) => {
+describe.each(Object.entries(STATEMENTS))('%s', (name, statement) => {
   it('does its work when nothing is changed', async () => {
-    expect(saysDone(name, await answerOf(name))).toBe(true);
+    expect(saysDone(name, await answerOf(statement))).toBe(true);
   });
 
   it.each([
     ['goes to another attempt', 'epoch = epoch + 1', EPOCH + 1],
     ['gets another lease', "leased_until = leased_until + interval '1 second'", EPOCH],
   ])('leaves a row alone that %s meanwhile, and says so', async (_, change, epoch) => {
-    expect(saysDone(name, await answerOf(name, change))).toBe(false);
+    expect(saysDone(name, await answerOf(statement, change))).toBe(false);
     expect(await left()).toEqual([{ epoch, attempts: 0, last_error: null }]);
+  });
+});
+
+describe('the removal of a batch', () => {
+  // Without its limit, which would cut the wait at the gate.
+  const patient = removeAllSql(tables, 'ends').replace(
+    "'lock_timeout', '10'",
+    "'lock_timeout', '0'",
+  );
+  const remove: [string, unknown[]] = [patient, [[ID], [EPOCH], [1]]];
+
+  it.each([
+    ['nothing is changed', undefined],
+    ['the row gets another lease', "leased_until = leased_until + interval '1 second'"],
+  ])('does its work when %s', async (_, change) => {
+    await answerOf(remove, change);
+    expect(await left()).toEqual([]);
+  });
+
+  it('fails when the row goes to another attempt, and leaves it alone', async () => {
+    const lost = await answerOf(remove, 'epoch = epoch + 1').catch((error: unknown) => error);
+    expect(isClaimLost(lost)).toBe(true);
+    expect(await left()).toEqual([{ epoch: EPOCH + 1, attempts: 0, last_error: null }]);
   });
 });

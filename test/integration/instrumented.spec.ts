@@ -18,7 +18,7 @@ let database: TestDatabase;
 /** Of an identifier in Postgres. */
 const NAME_MAX = 63;
 
-const EXPECTED = ['claim', 'load', 'completeOne', 'schedule', 'reschedule', 'cancelWaiting'];
+const EXPECTED = ['claim', 'load', 'removeOne', 'schedule', 'reschedule', 'cancelWaiting'];
 
 afterEach(async () => {
   await app.close();

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { FIRST_PAGE } from '../../src/delay-queue/store/rows/answers.js';
 import { claimSql } from '../../src/delay-queue/store/sql/claim.sql.js';
-import { completeOneSql, retrySql } from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { removeOneSql, retrySql } from '../../src/delay-queue/store/sql/attempts.sql.js';
 import { findSql, retryDeadSql } from '../../src/delay-queue/store/sql/delays.sql.js';
 import { historySql, pruneSql } from '../../src/delay-queue/store/sql/history.sql.js';
 import { loadSql, sweepSql } from '../../src/delay-queue/store/sql/fetch.sql.js';
@@ -112,9 +112,9 @@ it('history is pruned from its old end, and nothing else is looked at', async ()
 
 /** As Postgres decides it where no setting says which plans to keep: on the sessions of attempts. */
 it.each([
-  ['removal', completeOneSql(tables, 'ends'), [1, 0, 1]],
-  ['removal that keeps attempts', completeOneSql(tables, 'attempts'), [1, 0, 1]],
-  ['removal without history', completeOneSql(tables, 'nothing'), [1, 0]],
+  ['removal', removeOneSql(tables, 'ends'), [1, 0, 1]],
+  ['removal that keeps attempts', removeOneSql(tables, 'attempts'), [1, 0, 1]],
+  ['removal without history', removeOneSql(tables, 'nothing'), [1, 0]],
 ])('%s of one delay is planned for the first times alone', async (name, sql, parameters) => {
   const TIMES = 10;
   await client.query('BEGIN');

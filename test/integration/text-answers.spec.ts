@@ -148,7 +148,7 @@ const VALUES: Record<string, string> = {
   text: '60000',
   jsonb: '{}',
   bool: 'true',
-  int: '1',
+  int: '60000',
   bigint: '1',
   float8: '1',
 };

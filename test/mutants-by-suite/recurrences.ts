@@ -185,7 +185,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
         'worker/fenced-transaction.ts',
         'const rows = await this.store.recur(items, runner);',
         `setTimeout(() => void this.store.recur(items).catch(() => {}), 100);
-    if (items.length > 0) return this.#recurring.map(({ id }) => id);
+    if (items.length > 0) return recurring.map(({ id }) => id);
     const rows = await this.store.recur(items, runner);`,
       ),
     ],

@@ -148,13 +148,45 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
   },
   'commits-any-transaction': {
     about: 'removes its rows in whatever transaction is open by then',
-    patches: [patch(SESSION, '      await this.#unlessAnother();\n', '')],
+    patches: [patch(SESSION, '      this.#unlessAnother();\n', '')],
     tests: ['integration/handlers-transaction/ended-by-sql'],
   },
   'does-not-ask-the-server': {
     about: 'takes each ROLLBACK within a transaction for one to a savepoint',
-    patches: [patch(SESSION, "if (rows[0]?.another === 'true') throw wasEnded();", 'void rows;')],
+    patches: [patch(SESSION, ' || (hasRolledBack && this.guard.rollsBack)', '')],
     tests: ['integration/handlers-transaction/ended-by-sql'],
+  },
+  'takes-each-rollback-for-the-end': {
+    about: 'takes a ROLLBACK to a savepoint for that of the transaction',
+    patches: [patch(SESSION, ' && this.guard.rollsBack)', ')')],
+    tests: ['integration/handlers-transaction/ended-by-sql'],
+  },
+  'knows-no-prepared-rollback': {
+    about: 'looks at the texts of statements alone, not at those that the session knows by a name',
+    patches: [patch(AHEAD, 'bind: this.#prepared(statement)', 'bind: undefined')],
+    tests: ['integration/handlers-transaction/ended-by-sql'],
+  },
+  'a-batch-does-not-give-way': {
+    about: 'lets the removal of a batch wait for a caller that holds a row',
+    patches: [
+      patch(
+        'store/sql/attempts.sql.ts',
+        'WITH ${clock(tables, GIVES_WAY)},\ninput AS MATERIALIZED (',
+        'WITH ${clock(tables, { waitsMs: 60_000, restores: true })},\ninput AS MATERIALIZED (',
+      ),
+    ],
+    tests: ['integration/handlers-transaction/gives-way'],
+  },
+  'lets-a-paused-process-hold-its-locks': {
+    about: 'sets no limit for an idle transaction on the sessions of attempts',
+    patches: [
+      patch(
+        'database/sessions.sql.ts',
+        "set_config('idle_in_transaction_session_timeout', $1::int::text, false)",
+        "set_config('idle_in_transaction_session_timeout', ($1::int * 0)::text, false)",
+      ),
+    ],
+    tests: ['integration/handlers-transaction/sessions'],
   },
   'joins-nothing': {
     about: 'lets services of a transactional handler begin transactions of their own',

@@ -3,7 +3,7 @@ import { DelayAdmin, DelayHealth } from 'nestjs-delay-queue';
 import { COMMANDS } from '../../src/delay-queue/command-line/commands.js';
 
 import { tablesOf } from '../../src/delay-queue/database/tables.js';
-import { completeOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { removeOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
 import { findSql } from '../../src/delay-queue/store/sql/delays.sql.js';
 import { historySql } from '../../src/delay-queue/store/sql/history.sql.js';
 import { pausesSql } from '../../src/delay-queue/store/sql/nodes.sql.js';
@@ -31,7 +31,7 @@ const squeezed = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
  * their cost stays below `jit_above_cost`, and one more round trip would cost more.
  */
 const CHEAP = [
-  completeOneSql(TABLES, 'attempts'),
+  removeOneSql(TABLES, 'attempts'),
   findSql(TABLES),
   historySql(TABLES),
   pausesSql(TABLES),

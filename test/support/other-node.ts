@@ -71,10 +71,8 @@ export class OtherNode {
   /** The same; `held`: by the transaction of another. */
   async tryRemove({ id, epoch }: Fence): Promise<'removed' | 'held' | 'lost'> {
     try {
-      // As the engine does, so that Postgres has no deadlock to find.
-      await this.#runner.query('SET LOCAL lock_timeout = 10', []);
-      const removed = await this.store.complete([{ id, epoch, latenessMs: 0 }], this.#runner);
-      return removed.length === 1 ? 'removed' : 'lost';
+      const isRemoved = await this.store.remove([{ id, epoch, latenessMs: 0 }], this.#runner);
+      return isRemoved ? 'removed' : 'lost';
     } catch (error) {
       if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return 'held';
       throw error;

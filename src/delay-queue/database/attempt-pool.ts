@@ -4,7 +4,7 @@ import { within } from '../tasks/signal.js';
 import { pidsOf, type PostgresDriver, renewPool, unfitIn, watchPool } from './application-pool.js';
 import { attemptsConfig, type ConnectionConfig } from './connection-config.js';
 import { given } from './runner.js';
-import { sessionSql } from './sessions.sql.js';
+import { ownSessionSql, sessionSql } from './sessions.sql.js';
 
 /** Sessions that are not released so long after the pool began to close are left to their end. */
 const CLOSE_WITHIN_MS = 5_000;
@@ -29,10 +29,15 @@ export class AttemptPool {
   readonly #unwatch: () => void;
   readonly #sessions = new WeakMap<PoolClient, ServerSession>();
 
+  /**
+   * @param idleMs an own session ends when its transaction has been idle for so long: a process that is
+   * paused inside lets go of its locks
+   */
   constructor(
     { postgres }: PostgresDriver,
     options: ConnectionConfig,
     readonly max: number,
+    readonly idleMs: number,
   ) {
     this.pool = new postgres.Pool(attemptsConfig(options, max));
     // One that dies while idle is reported here; the pool has dropped it.
@@ -63,7 +68,9 @@ export class AttemptPool {
   /** To be called before the first statement of an own session, or behind the BEGIN of another. */
   async identify(client: PoolClient): Promise<void> {
     if (this.areOwn && this.#sessions.has(client)) return;
-    const { rows } = await client.query<ServerSession>(sessionSql());
+    const { rows } = this.areOwn
+      ? await client.query<ServerSession>(ownSessionSql(), [this.idleMs])
+      : await client.query<ServerSession>(sessionSql());
     const session = given(rows[0]);
     this.#sessions.set(client, this.areOwn ? { ...session, began: null } : session);
   }

@@ -50,15 +50,24 @@ export class EngineConnections implements Runner {
   /** Opened before it was requested. */
   #early: { client: Client; opened: Promise<void> } | undefined;
 
-  /** @param attemptsMax sessions for transactional attempts; default: as many as the application's pool */
-  constructor(dataSource: DataSource, max: number, applicationName: string, attemptsMax?: number) {
+  /**
+   * @param attempts their sessions: how many (default: as many as the application's pool has), and how
+   * long their transactions may be idle
+   */
+  constructor(
+    dataSource: DataSource,
+    max: number,
+    applicationName: string,
+    attempts: { max: number | undefined; idleMs: number },
+  ) {
     this.#driver = driverOf(dataSource);
     const options = poolOptionsOf(dataSource);
     this.#config = engineConfig(options, applicationName);
     this.#engines = this.#pool(this.#config, max, this.#prepared);
     this.#preparedByKey = new PreparedStatements(callersSettings(queryTimeoutMsOf(options)));
     this.#callers = this.#pool(callersConfig(options), max, this.#preparedByKey);
-    this.attempts = new AttemptPool(this.#driver, options, attemptsMax ?? options.max ?? POOL_MAX);
+    const attemptsMax = attempts.max ?? options.max ?? POOL_MAX;
+    this.attempts = new AttemptPool(this.#driver, options, attemptsMax, attempts.idleMs);
     this.#watchPool();
   }
 

@@ -9,14 +9,23 @@ ${ON_PRIMARY}
 SELECT a.pid::text AS pid FROM pg_catalog.pg_stat_activity a
 WHERE a.pid = ANY ($1::int4[]) AND a.wait_event = 'SyncRep'::text`;
 
-/**
- * The server's process of a session, since when it runs, and since when its open transaction does.
- * No parameters. Behind a pooler, that is another process for each transaction.
- */
+/** The server's process of this session, since when it runs, and since when its open transaction does. */
+const SESSION = `a.pid::text AS pid, ${presentEpochUs('a.backend_start')}::text AS opened, ${presentEpochUs('a.xact_start')}::text AS began`;
+const OF_THIS_SESSION =
+  'FROM pg_catalog.pg_stat_activity a WHERE a.pid = pg_catalog.pg_backend_pid()';
+
+/** Which session it is. No parameters. Behind a pooler, that is another one for each transaction. */
 export const sessionSql = (): string => `
 ${ON_PRIMARY}
-SELECT a.pid::text AS pid, ${presentEpochUs('a.backend_start')}::text AS opened, ${presentEpochUs('a.xact_start')}::text AS began
-FROM pg_catalog.pg_stat_activity a WHERE a.pid = pg_catalog.pg_backend_pid()`;
+SELECT ${SESSION} ${OF_THIS_SESSION}`;
+
+/**
+ * The same of one of our own, which ends from now on when a transaction of it has been idle for so long.
+ * Parameter: idle_ms.
+ */
+export const ownSessionSql = (): string => `
+SELECT ${SESSION}, pg_catalog.set_config('idle_in_transaction_session_timeout', $1::int::text, false) AS idle_ms
+${OF_THIS_SESSION}`;
 
 /**
  * Ends the session of a transactional attempt. Parameters: pid, opened_us, and began_us where a pooler
@@ -31,9 +40,3 @@ export const endSessionSql = (): string =>
 export const takesWritesSql = (): string =>
   `SELECT (NOT pg_catalog.pg_is_in_recovery()
            AND pg_catalog.current_setting('default_transaction_read_only') = 'off'::text)::text AS writes`;
-
-/** Whether this is another transaction than that of the attempt, which has set this setting for itself. */
-export const isAnotherSql = (): string => `
-${ON_PRIMARY}
-SELECT (s.setting = s.reset_val)::text AS another FROM pg_catalog.pg_settings s
-WHERE s.name = 'idle_in_transaction_session_timeout'::text`;

@@ -49,7 +49,6 @@ import {
 } from './rows/delay-rows.js';
 import {
   askAbortsSql,
-  completeOneSql,
   completeSql,
   EXHAUSTED,
   type ExhaustedRow,
@@ -57,6 +56,8 @@ import {
   holdSql,
   lookAtSql,
   passOnSql,
+  removeAllSql,
+  removeOneSql,
   renewSql,
   retrySql,
   SET_ASIDE,
@@ -101,7 +102,8 @@ export class AttemptStore {
       askAborts: askAbortsSql(tables),
       takeAborts: takeAbortsSql(tables),
       complete: completeSql(tables, kept),
-      completeOne: completeOneSql(tables, kept),
+      removeOne: removeOneSql(tables, kept),
+      removeAll: removeAllSql(tables, kept),
       retry: retrySql(tables, kept),
       passOn: passOnSql(tables, kept),
       recur: recurSql(tables, kept),
@@ -160,23 +162,39 @@ export class AttemptStore {
 
   /**
    * Removes completed delays. @returns the ids removed; the others are locked, or have another
-   * epoch.
-   * @param fenced of their attempt's transaction, if there is one; a lost claim of a single row fails
-   * that transaction
+   * epoch
    */
-  async complete(items: readonly Completion[], fenced?: Runner): Promise<number[]> {
+  async complete(
+    items: readonly Completion[],
+    runner: Pick<Runner, 'query'> = this.runner,
+  ): Promise<number[]> {
     const ids = items.map((item) => item.id);
-    const [one, ...others] = items;
-    if (fenced !== undefined && one !== undefined && others.length === 0 && one.movedOn !== true) {
-      return this.#completeOne(one, fenced);
-    }
-    const rows = await (fenced ?? this.runner).query<IdAnswer>(
-      this.#sql.complete,
-      this.#completing(items),
-    );
+    const rows = await runner.query<IdAnswer>(this.#sql.complete, this.#completing(items));
     if (rows.length === 0) return ids;
     const left = new Set(rows.map(idOf));
     return ids.filter((id) => !left.has(id));
+  }
+
+  /**
+   * The same as the last statement of their attempt's transaction, which fails unless every row goes.
+   * @returns whether it did
+   */
+  remove(items: readonly Completion[], fenced: Runner): Promise<boolean> {
+    const [one, ...others] = items as readonly [Completion, ...Completion[]];
+    const isOne = others.length === 0;
+    const fence = isOne ? [String(one.id), String(one.epoch)] : fencesOf(items);
+    const lateness = isOne ? String(one.latenessMs) : numbers(items.map((item) => item.latenessMs));
+    const how: Parameters<Runner['query']> = [
+      isOne ? this.#sql.removeOne : this.#sql.removeAll,
+      this.kept === 'nothing' ? fence : [...fence, lateness],
+    ];
+    return (fenced.queryLast?.(...how) ?? fenced.query(...how)).then(
+      () => true,
+      (error: unknown) => {
+        if (isClaimLost(error)) return false;
+        throw error;
+      },
+    );
   }
 
   /** In the transaction of these attempts: locks what is still theirs, before it is removed or moves on. */
@@ -192,21 +210,6 @@ export class AttemptStore {
     );
     const missing = new Set(rows.map(idOf));
     return items.map(({ id }) => id).filter((id) => !missing.has(id));
-  }
-
-  #completeOne({ id, epoch, latenessMs }: Completion, fenced: Runner): Promise<number[]> {
-    const line = this.kept === 'nothing' ? [] : [String(latenessMs)];
-    const how: Parameters<Runner['query']> = [
-      this.#sql.completeOne,
-      [String(id), String(epoch), ...line],
-    ];
-    return (fenced.queryLast?.(...how) ?? fenced.query(...how)).then(
-      () => [id],
-      (error: unknown) => {
-        if (isClaimLost(error)) return [];
-        throw error;
-      },
-    );
   }
 
   #completing(items: readonly Completion[]): unknown[] {

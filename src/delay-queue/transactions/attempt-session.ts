@@ -5,7 +5,7 @@ import { isInFailedTransaction } from '../database/driver-errors.js';
 import type { EngineConnections } from '../database/engine-connections.js';
 import type { Runner } from '../database/runner.js';
 import { dataSourceOf, SessionWatch } from '../database/session-watch.js';
-import { endSessionSql, isAnotherSql, takesWritesSql } from '../database/sessions.sql.js';
+import { endSessionSql, takesWritesSql } from '../database/sessions.sql.js';
 import { TransactionEnds } from './commit-hooks.js';
 import { committed, isInTransaction, wasEnded } from './handlers-client.js';
 import { TransactionGuard } from './transaction-guard.js';
@@ -95,19 +95,22 @@ export class AttemptSession {
   async begin(idleMs: number): Promise<void> {
     const { runner, client, engine, guard } = this;
     const watch = SessionWatch.of(runner);
-    const limit = `SET LOCAL idle_in_transaction_session_timeout = ${Math.max(1, Math.floor(idleMs))}`;
     const { areOwn } = engine.attempts;
+    const isLimited = areOwn && idleMs === engine.attempts.idleMs;
+    const limits = isLimited ? [] : [`SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`];
     if (areOwn) await engine.attempts.identify(client);
-    if (this.#isHeard) {
+    const isHeard = this.#isHeard;
+    if (isHeard) {
       await guard.byEngine(() => runner.startTransaction(LEVEL));
-      await client.query(limit);
+      for (const limit of limits) await client.query(limit);
     } else {
       logged(runner, START);
       Object.assign(runner, { isTransactionActive: true, transactionDepth: 1 });
-      // `pg-native` shows no connection, on which the two could be sent together.
-      if (areOwn && watch !== undefined) guard.beginsWith([START, limit]);
-      else await client.query(`${START}; ${limit}`);
     }
+    // `pg-native` shows no connection, on which BEGIN could be sent with the first statement.
+    const goesAhead = areOwn && watch !== undefined && !isHeard;
+    if (watch !== undefined) guard.beginsWith(goesAhead ? [START, ...limits] : []);
+    if (!goesAhead && !isHeard) await client.query([START, ...limits].join('; '));
     if (!areOwn) await engine.attempts.identify(client);
     watch?.begins();
     const { transactions = 0, rollbacks = 0 } = watch ?? {};
@@ -146,7 +149,7 @@ export class AttemptSession {
     };
     try {
       await guard.beginNow();
-      await this.#unlessAnother();
+      this.#unlessAnother();
       await work(runner);
       if (answer === undefined) committing();
       return committed(answer ?? (await client.query(COMMIT)));
@@ -157,14 +160,12 @@ export class AttemptSession {
 
   /**
    * Refuses to commit another transaction: a text may have ended that of the attempt and begun the next
-   * one, in which `SET LOCAL` is forgotten. The watch cannot tell that from a rollback to a savepoint.
+   * one. The watch alone cannot tell that from a rollback to a savepoint.
    * @throws DelayInvalidError
    */
-  async #unlessAnother(): Promise<void> {
-    if (this.isEnded) throw wasEnded();
-    if (this.#began?.watch.rollbacks === this.#began?.rollbacks) return;
-    const { rows } = await this.client.query<{ another: string }>(isAnotherSql());
-    if (rows[0]?.another === 'true') throw wasEnded();
+  #unlessAnother(): void {
+    const hasRolledBack = this.#began?.watch.rollbacks !== this.#began?.rollbacks;
+    if (this.isEnded || (hasRolledBack && this.guard.rollsBack)) throw wasEnded();
   }
 
   /** Does nothing without a transaction, or where its session is gone and the transaction with it. */

@@ -1,3 +1,5 @@
+import { transactionEndIn } from './transaction-end.js';
+
 /** What `pg` sends and receives on a connection, message by message. */
 export interface Wire {
   query(text: unknown): unknown;
@@ -7,10 +9,15 @@ export interface Wire {
   sync(): unknown;
   emit(message: string, ...more: unknown[]): boolean;
   stream: { writable: boolean; cork(): void; uncork(): void };
+  /** Texts of prepared statements, by name. */
+  parsedStatements?: Record<string, unknown>;
 }
 
 /** Messages with which the server answers a statement without rows. */
 const ANSWERS: ReadonlySet<string> = new Set(['parseComplete', 'bindComplete', 'commandComplete']);
+
+/** Others end a transaction with a word of their own in the server's answer. */
+const MAY_ROLL_BACK = /\b(?:rollback|abort)\b/i;
 
 const ahead = new WeakMap<object, BeginAhead>();
 
@@ -26,6 +33,7 @@ export class BeginAhead {
   #unanswered = 0;
   #isSimple = false;
   #isRefused = false;
+  #rollsBack = false;
 
   static on(wire: Wire): BeginAhead {
     let known = ahead.get(wire);
@@ -38,6 +46,7 @@ export class BeginAhead {
       const send = wire[name].bind(wire) as (...all: unknown[]) => unknown;
       wire[name] = (...all: unknown[]) => {
         if (this.isWaiting) this.#send(name === 'query');
+        this.#look(name, all[0]);
         return send(...all);
       };
     }
@@ -45,9 +54,10 @@ export class BeginAhead {
     wire.emit = (message, ...more) => this.#hides(message) || emit(message, ...more);
   }
 
-  /** @param statements without parameters or rows */
+  /** @param statements without parameters or rows; none: the transaction begins in another way */
   with(statements: readonly string[]): void {
     this.#statements = statements;
+    this.#rollsBack = false;
     this.#unanswered = 0;
     this.#isRefused = false;
   }
@@ -61,6 +71,22 @@ export class BeginAhead {
   get hasFailed(): boolean {
     const isGone = this.isWaiting && !this.wire.stream.writable;
     return isGone || this.#isRefused || this.#unanswered > 0;
+  }
+
+  /** Whether a text was sent since that rolls back the transaction: it may have begun the next one. */
+  get rollsBack(): boolean {
+    return this.#rollsBack;
+  }
+
+  #look(message: 'query' | 'parse' | 'bind', sent: unknown): void {
+    const { text, statement } = Object(sent) as { text?: unknown; statement?: unknown };
+    const known = { query: sent, parse: text, bind: this.#prepared(statement) }[message];
+    if (typeof known !== 'string' || !MAY_ROLL_BACK.test(known)) return;
+    this.#rollsBack ||= transactionEndIn(known) !== undefined;
+  }
+
+  #prepared(statement: unknown): unknown {
+    return typeof statement === 'string' ? this.wire.parsedStatements?.[statement] : undefined;
   }
 
   #send(isSimple: boolean): void {

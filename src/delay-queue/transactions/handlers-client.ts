@@ -111,7 +111,10 @@ export class HandlersClient {
     });
   }
 
-  /** @param statements without parameters or rows: those that begin the transaction */
+  /**
+   * @param statements without parameters or rows, that begin the transaction; none: it begins in another
+   * way
+   */
   beginsWith(statements: readonly string[]): void {
     this.#begin = BeginAhead.on(this.#connection as Wire);
     this.#begin.with(statements);
@@ -125,6 +128,11 @@ export class HandlersClient {
   /** The session has refused to begin it, or ended before. To be asked when nothing is in flight. */
   get neverBegan(): boolean {
     return this.#begin?.hasFailed === true;
+  }
+
+  /** A text that rolls back was sent all the same, past this client. */
+  get rollsBack(): boolean {
+    return this.#begin?.rollsBack === true;
   }
 
   /** The next user of the connection begins a transaction of its own, or none. */

@@ -70,6 +70,10 @@ export class TransactionGuard {
     return this.#handlers.neverBegan;
   }
 
+  get rollsBack(): boolean {
+    return this.#handlers.rollsBack;
+  }
+
   beginNow(): Promise<void> {
     return this.#handlers.beginNow();
   }

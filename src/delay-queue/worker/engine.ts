@@ -91,12 +91,10 @@ export class Engine implements ProducersEngine {
       throw new DelayConfigError(NO_POOL_OF_PG);
     }
     const name = `delay-queue ${this.options.nodeName}`.slice(0, APPLICATION_NAME_MAX);
-    const connections = new EngineConnections(
-      this.dataSource,
-      this.options.connections,
-      name,
-      this.options.transactionalConnections,
-    );
+    const connections = new EngineConnections(this.dataSource, this.options.connections, name, {
+      max: this.options.transactionalConnections,
+      idleMs: this.options.leaseMs,
+    });
     this.#connections = connections;
     this.built(this, connections);
     try {

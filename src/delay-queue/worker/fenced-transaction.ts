@@ -12,17 +12,10 @@ import { COMPLETED, recurringOf, UNREADABLE } from './completer.js';
 
 /** How the rows of a transactional call leave it: removed, or moved to their next instant. */
 class Removal {
-  readonly #once: readonly Attempt[];
-  readonly #recurring: readonly Attempt[];
-
   constructor(
     private readonly store: FencedParts['store'],
     private readonly call: Call,
-  ) {
-    const { completing } = call;
-    this.#once = completing.filter((attempt) => isOnce(attempt));
-    this.#recurring = completing.filter((attempt) => !isOnce(attempt));
-  }
+  ) {}
 
   /**
    * Throws when the handler swallowed an SQL error: the transaction is aborted then, and COMMIT
@@ -32,30 +25,40 @@ class Removal {
    */
   async run(runner: Runner): Promise<void> {
     const { completing, onDead } = this.call;
-    const isOne = this.#once.length === 1 && completing.length === 1 && onDead === null;
-    // The removal of one row locks it itself.
-    if (!isOne && completing.length > 0) await this.store.hold(completing, runner);
-    const moved = this.#recurring.length === 0 ? [] : await this.#goOn(runner);
-    const removed = this.#once.length === 0 ? [] : await this.#complete(runner);
+    if (completing.length === 0) return;
+    if (onDead === null && completing.every((attempt) => !attempt.movedOn && isOnce(attempt))) {
+      if (await this.store.remove(completing, runner)) return;
+      throw new DelayLeaseLostError();
+    }
+    // Checked after their statements, so COMMIT goes alone.
+    await this.#inSteps({ query: (sql, parameters) => runner.query(sql, parameters) });
+  }
+
+  /** Where rows move on or stay, as dead letters or by the handler's own reschedule. */
+  async #inSteps(runner: Runner): Promise<void> {
+    const { completing } = this.call;
+    const recurring = completing.filter((attempt) => !isOnce(attempt));
+    const once = completing.filter((attempt) => isOnce(attempt));
+    await this.store.hold(completing, runner);
+    const moved = recurring.length === 0 ? [] : await this.#goOn(recurring, runner);
+    const removed = once.length === 0 ? [] : await this.#end(once, runner);
     const left = new Set([...moved, ...removed]);
-    for (const attempt of [...this.#once, ...this.#recurring]) {
+    for (const attempt of [...once, ...recurring]) {
       // The row was still there: the handler's reschedule was rolled back to a savepoint.
       if (left.has(attempt.id)) attempt.movedOn = false;
       else if (!attempt.movedOn) throw new DelayLeaseLostError();
     }
   }
 
-  #complete(runner: Runner): Promise<number[]> {
+  #end(once: readonly Attempt[], runner: Runner): Promise<number[]> {
     const { onDead } = this.call;
-    if (onDead !== null) return onDead.deadLetter(this.#once, this.store, runner);
-    // Without COMMIT when there are recurring rows: these are checked after this statement.
-    const beside: Runner = { query: (sql, parameters) => runner.query(sql, parameters) };
-    return this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);
+    if (onDead !== null) return onDead.deadLetter(once, this.store, runner);
+    return this.store.complete(once, runner);
   }
 
   /** @throws when the next instant is unknown: the attempt has failed then */
-  async #goOn(runner: Runner): Promise<number[]> {
-    const items = this.#recurring.map((attempt) => {
+  async #goOn(recurring: readonly Attempt[], runner: Runner): Promise<number[]> {
+    const items = recurring.map((attempt) => {
       const item = recurringOf(attempt, attempt.onDead?.ends ?? COMPLETED);
       if (item === undefined) throw new Error(UNREADABLE);
       attempt.skipped = item.skipped;
@@ -63,7 +66,7 @@ class Removal {
     });
     const rows = await this.store.recur(items, runner);
     const byId = new Map(rows.map((row) => [row.id, row]));
-    for (const attempt of this.#recurring) {
+    for (const attempt of recurring) {
       const row = byId.get(attempt.id);
       attempt.goesOn = row && wakeOfRecurred(row);
     }
@@ -81,7 +84,7 @@ function isOnce(attempt: Attempt): boolean {
 
 export interface FencedParts {
   dataSource: DataSource;
-  store: Pick<AttemptStore, 'hold' | 'complete' | 'recur' | 'retry'>;
+  store: Pick<AttemptStore, 'hold' | 'complete' | 'remove' | 'recur' | 'retry'>;
   engine: SessionsEngine;
 }
 
@@ -125,7 +128,7 @@ export class FencedTransaction {
   async #begin(session: AttemptSession): Promise<Outcome | undefined> {
     const leaseLeftMs = (): number => this.call.leaseEndsAtMs - performance.now();
     try {
-      await session.begin(leaseLeftMs());
+      await session.begin(this.call.handler.leaseMs);
       this.call.pid = session.pid;
       if (this.call.over) return await this.#rollback(session, LOST);
       if (leaseLeftMs() > 0) return undefined;

@@ -38,10 +38,8 @@ export const BATCHES = {
       patch(
         REMOVAL,
         REMOVES,
-        `const half = this.#once.slice(0, Math.ceil(this.#once.length / 2));
-    return this.store
-      .complete(half, this.#recurring.length === 0 ? runner : beside)
-      .then(() => this.#once.map(({ id }) => id));`,
+        `const half = completing.slice(0, Math.ceil(completing.length / 2));
+      if (await this.store.remove(half, runner)) return;`,
       ),
     ],
     seconds: 12,
@@ -62,11 +60,10 @@ export const BATCHES = {
       }
     }
 `),
-      // Others take the rows over in the order of their ids: the last one is longest its own.
       patch(
-        REMOVAL,
-        'for (const attempt of [...this.#once, ...this.#recurring]) {',
-        'for (const attempt of [...this.#once, ...this.#recurring].slice(-1)) {',
+        'store/sql/attempts.sql.ts',
+        '(SELECT c.count FROM counted c) = pg_catalog.cardinality($1::bigint[])',
+        '(SELECT c.count FROM counted c) > 0',
       ),
     ],
     seconds: 30,

@@ -4,13 +4,12 @@ const COMPLETE = 'store/sql/attempts.sql.ts';
 const RENEW = 'store/sql/attempts.sql.ts';
 const RETRY = 'store/sql/attempts.sql.ts';
 const EXECUTOR = 'worker/executor.ts';
-const ATTEMPT_STORE = 'store/attempt.store.ts';
 export const REMOVAL = 'worker/fenced-transaction.ts';
 
-const EPOCH_OF_MANY = 'AND ((d.id, d.epoch) IN (SELECT i.id, i.epoch FROM input i)) IS TRUE';
-const IN_COMPLETE = '    const ids = items.map((item) => item.id);\n';
-export const REMOVES =
-  'return this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);';
+/** Of plain attempts: those of a transaction wait for their rows. */
+const EPOCH_OF_MANY =
+  'AND ((d.id, d.epoch) IN (SELECT i.id, i.epoch FROM input i)) IS TRUE\n  FOR UPDATE SKIP LOCKED';
+export const REMOVES = 'if (await this.store.remove(completing, runner)) return;';
 const ANY_EPOCH = ".replace(' AND d.epoch = i.epoch', '')";
 
 /** Calls per second where two attempts of one delay have to meet. */
@@ -79,7 +78,7 @@ const MEETS_ITS_SUCCESSOR = removesTooLate(`    commits += 1;
 export const FENCES = {
   'completes-by-id': {
     about: 'removes a finished row by its id alone',
-    patches: [patch(COMPLETE, EPOCH_OF_MANY, '')],
+    patches: [patch(COMPLETE, EPOCH_OF_MANY, 'FOR UPDATE SKIP LOCKED')],
     seconds: 25,
     faults: ['pause', 'block'],
     rate: CROWDED,
@@ -119,17 +118,14 @@ export const FENCES = {
     patches: [
       ...MEETS_ITS_SUCCESSOR,
       patch(
-        ATTEMPT_STORE,
-        IN_COMPLETE,
-        `    if (fenced !== undefined) {
-      const rows = await this.lookAt(items.map(({ id }) => id));
+        REMOVAL,
+        REMOVES,
+        `const rows = await this.store.lookAt(completing.map(({ id }) => id));
       const present = new Map(rows.map(({ id, epoch }) => [id, epoch]));
-      // What its own handler has just moved on to another time stays where it is.
-      items = items.map(({ id, epoch, latenessMs, movedOn }) => {
-        return { id, latenessMs, movedOn, epoch: movedOn ? epoch : (present.get(id) ?? epoch) };
+      const found = completing.map(({ id, epoch, latenessMs }) => {
+        return { id, latenessMs, epoch: present.get(id) ?? epoch };
       });
-    }
-${IN_COMPLETE}`,
+      if (await this.store.remove(found, runner)) return;`,
       ),
     ],
     seconds: 25,
@@ -140,7 +136,7 @@ ${IN_COMPLETE}`,
     about: 'commits a transactional attempt whatever its removal reports',
     patches: [
       ...MEETS_ITS_SUCCESSOR,
-      patch(COMPLETE, 'CASE WHEN EXISTS (SELECT FROM gone)', 'CASE WHEN true'),
+      patch(COMPLETE, 'CASE WHEN ${isComplete} THEN', 'CASE WHEN true THEN'),
       patch(REMOVAL, 'else if (!attempt.movedOn) throw new DelayLeaseLostError();', ''),
     ],
     seconds: 30,
@@ -153,8 +149,8 @@ ${IN_COMPLETE}`,
       patch(
         REMOVAL,
         REMOVES,
-        `setTimeout(() => void this.store.complete(this.#once).catch(() => {}), 100);
-    return Promise.resolve(this.#once.map(({ id }) => id));`,
+        `setTimeout(() => void this.store.complete(completing).catch(() => {}), 100);
+      return;`,
       ),
     ],
     seconds: 12,
@@ -166,11 +162,10 @@ ${IN_COMPLETE}`,
       patch(
         REMOVAL,
         REMOVES,
-        `const removed = async () => { ${REMOVES} };
-    return removed().catch(() => {
-      setTimeout(() => void this.store.complete(this.#once).catch(() => {}), 100);
-      return this.#once.map(({ id }) => id);
-    });`,
+        `try { ${REMOVES} } catch {
+        setTimeout(() => void this.store.complete(completing).catch(() => {}), 100);
+        return;
+      }`,
       ),
       patch(
         'transactions/handlers-client.ts',
@@ -185,7 +180,11 @@ ${IN_COMPLETE}`,
     patches: [
       NEVER_LOSES_A_LEASE,
       // Whatever attempt it is on, as long as there was one: not what has just moved on to another time.
-      patch(COMPLETE, EPOCH_OF_MANY, 'AND (d.leased_by IS NOT NULL OR d.attempts > 0)'),
+      patch(
+        COMPLETE,
+        EPOCH_OF_MANY,
+        'AND (d.leased_by IS NOT NULL OR d.attempts > 0) FOR UPDATE SKIP LOCKED',
+      ),
     ],
     seconds: 40,
     faults: ['pause', 'block'],

@@ -35,7 +35,7 @@ describe('a transactional attempt', () => {
 
   it.each([
     ['between its connection and its handler, which is not called', 'session', 0],
-    ['when its handler has returned, and its removal and COMMIT are not sent', 'complete', 1],
+    ['when its handler has returned, and its removal and COMMIT are not sent', 'remove', 1],
   ] as const)('is cancelled %s', async (_, method, calls) => {
     const { reached, goOn } = two.hold(method);
     two.does(() => {});

@@ -111,6 +111,23 @@ it('a statement that its session knows by a name is no way to end the transactio
   expect(await effects()).toEqual([]);
 });
 
+it('a statement that its session knows by a name does not hide the end of the transaction', async () => {
+  const session = await attemptPoolOf(acting).connect();
+  await session.query('BEGIN');
+  await session.query({ name: 'chains', text: 'ROLLBACK AND CHAIN' });
+  await session.query('ROLLBACK');
+  session.release();
+  const ending = await endOf(async (manager) => {
+    await manager.query(INSERT, [1]);
+    await (sessionBehind(manager).query({
+      name: 'chains',
+    } as never) as unknown as Promise<unknown>);
+    await manager.query(INSERT, [2]);
+  });
+  expect(ending).toMatchObject({ event: 'dead', error: expect.stringMatching(/was ended while/) });
+  expect(await effects()).toEqual([]);
+});
+
 interface Postpones {
   postpone: (delay: unknown, after: string) => void;
 }

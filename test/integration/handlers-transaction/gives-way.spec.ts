@@ -44,8 +44,11 @@ describe.each(Object.keys(HOW) as (keyof typeof HOW)[])('an attempt of %s', (whi
     await node.sql('TRUNCATE purchase');
     await node.sql(`INSERT INTO purchase VALUES ('open', 0)`);
     const [name, how] = HOW[which];
-    const completed = node.next('completed');
-    await node.delays.schedule(name, null, { after: 0, key: 'k', ...how });
+    const keys = which === 'a batch' ? ['k', 'l'] : ['k'];
+    const completed = keys.map((each) => node.next('completed', ({ key }) => key === each));
+    await node.delays.scheduleMany(
+      keys.map((key) => ({ name, payload: null, after: 0, key, ...how })),
+    );
     await changed.promise;
     const caller = await node.begin();
     await caller.manager.query(`SELECT FROM delay_queue.delay WHERE key = 'k' FOR UPDATE`);
@@ -54,7 +57,9 @@ describe.each(Object.keys(HOW) as (keyof typeof HOW)[])('an attempt of %s', (whi
     // Not refused as the victim of a deadlock.
     await paid;
     await caller.commit();
-    expect(await completed).toMatchObject({ name, attempt: 1 });
+    for (const event of await Promise.all(completed)) {
+      expect(event).toMatchObject({ name, attempt: 1 });
+    }
     expect(await node.sql('SELECT status, closes FROM purchase')).toEqual([
       { status: 'paid', closes: 0 },
     ]);

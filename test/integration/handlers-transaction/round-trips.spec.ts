@@ -36,7 +36,7 @@ const effects = (): Promise<unknown[]> => acting.sql('SELECT n FROM effect');
 const ofHandler = (): string[] =>
   [...sent.values()].find((texts) => texts.some((text) => text.includes(INSERT))) ?? [];
 
-const ENDS = /^EXECUTE "delay-queue completeOne [0-9a-f]+" \('\d+', '\d+', '[\d.]+'\); COMMIT$/;
+const ENDS = /^EXECUTE "delay-queue removeOne [0-9a-f]+" \('\d+', '\d+', '[\d.]+'\); COMMIT$/;
 
 describe('a transactional attempt', () => {
   it('begins with the first statement of its handler, and adds one round trip', async () => {

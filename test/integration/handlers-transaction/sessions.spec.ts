@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { Duration } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { openProxy, type PostgresProxy } from '../../chaos/proxy/proxy.js';
@@ -67,6 +68,29 @@ it('an application that has taken every connection of its pool stops no handler'
   await run(node);
   await Promise.all(runners.map((runner) => runner.release()));
   expect(await effects()).toEqual([{ key: 'k' }]);
+});
+
+it('its transaction may be idle for as long as its lease lasts, and no longer', async () => {
+  const limits: number[] = [];
+  const asks = (name: 'test.fenced' | 'test.long', timeout: Duration) =>
+    fencedHandler(
+      name,
+      async (_, { manager }) => {
+        const [{ setting }] = await manager.query(
+          `SELECT setting::int FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'`,
+        );
+        limits.push(setting);
+      },
+      { timeout },
+    );
+  const providers = [asks('test.fenced', '30s'), asks('test.long', '20m')];
+  const node = await start({ providers, options: { transactionalConnections: 1 } });
+  for (const name of ['test.fenced', 'test.long', 'test.fenced'] as const) {
+    const completed = node.next('completed');
+    await node.delays.schedule(name, null, { after: 0, key: 'k' });
+    await completed;
+  }
+  expect(limits).toEqual([600_000, 1_200_500, 600_000]);
 });
 
 it('an application can destroy its DataSource while a handler runs, which goes on', async () => {

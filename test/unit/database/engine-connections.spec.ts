@@ -56,7 +56,10 @@ const masterOf = (options: Config): FakePool => {
 
 const make = (options: Config = {}): EngineConnections => {
   driver.master = masterOf(options);
-  return new EngineConnections({ driver } as unknown as DataSource, 3, 'engine of web-1');
+  return new EngineConnections({ driver } as unknown as DataSource, 3, 'engine of web-1', {
+    max: undefined,
+    idleMs: 60_000,
+  });
 };
 
 beforeEach(() => {

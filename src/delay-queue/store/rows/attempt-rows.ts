@@ -68,8 +68,6 @@ export interface Completion {
   id: number;
   epoch: number;
   latenessMs: number;
-  /** Its handler may have rescheduled it: the row is then rightly missing. */
-  movedOn?: boolean;
 }
 
 /** An attempt that ended while its delay stays. */

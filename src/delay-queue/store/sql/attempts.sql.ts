@@ -66,7 +66,7 @@ SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;
  * A generic plan costs as much as a custom one, so Postgres keeps it even without the engine's session
  * settings; with arrays each call was planned anew, for 300 µs.
  */
-export const completeOneSql = (tables: Tables, kept: HistoryKept): string => `
+export const removeOneSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables, GIVES_WAY)},
 gone AS (
   DELETE FROM ${tables.delay} d WHERE d.id = $1::bigint AND d.epoch = $2::bigint AND ${IS_LIMITED}
@@ -79,7 +79,39 @@ gone AS (
   error: 'NULL',
   attemptLog: endedAttempt('g', "'completed'"),
 })}
-SELECT (CASE WHEN EXISTS (SELECT FROM gone) THEN '0' ELSE '${CLAIM_LOST} ' || $1::bigint::text END)::int::text AS done`;
+${allOrNone('EXISTS (SELECT FROM gone)', '$1::bigint')}`;
+
+/**
+ * The fence of a batch: it must hit every row. Parameters: ids[], epochs[], and lateness_ms[] where
+ * history is kept. The limit is taken back once all rows are locked.
+ */
+export const removeAllSql = (tables: Tables, kept: HistoryKept): string => `
+WITH ${clock(tables, GIVES_WAY)},
+input AS MATERIALIZED (
+  SELECT * FROM ${kept === 'nothing' ? 'unnest($1::bigint[], $2::bigint[]) AS i(id, epoch)' : 'unnest($1::bigint[], $2::bigint[], $3::float8[]) AS i(id, epoch, lateness_ms)'}
+),
+gone AS (
+  DELETE FROM ${tables.delay} d
+  WHERE d.id = ANY ($1::bigint[]) AND ((d.id, d.epoch) IN (SELECT i.id, i.epoch FROM input i)) IS TRUE
+    AND ${IS_LIMITED}
+  RETURNING ${removed(kept)}
+),
+counted AS MATERIALIZED (
+  SELECT g.count, CASE WHEN g.count >= 0 THEN ${AS_BEFORE} END AS lock_timeout
+  FROM (SELECT pg_catalog.count(*) AS count FROM gone) g
+)${intoHistory(tables, kept, {
+  of: 'g',
+  from: 'gone g JOIN input i ON i.id = g.id',
+  where: '(SELECT c.lock_timeout FROM counted c) IS NOT NULL',
+  state: "'completed'",
+  latenessMs: 'i.lateness_ms',
+  error: 'NULL',
+  attemptLog: endedAttempt('g', "'completed'"),
+})}
+${allOrNone('(SELECT c.count FROM counted c) = pg_catalog.cardinality($1::bigint[])', '($1::bigint[])[1]')}`;
+
+const allOrNone = (isComplete: string, id: string): string =>
+  `SELECT (CASE WHEN ${isComplete} THEN '0' ELSE '${CLAIM_LOST} ' || ${id}::text END)::int::text AS done`;
 
 /**
  * Locks the rows of an attempt before its last statements, where these are about several or move a row

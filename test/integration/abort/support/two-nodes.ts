@@ -200,7 +200,7 @@ export class TwoNodes {
   }
 
   /** From now on attempts wait once they have a session, or before their removal is sent. */
-  hold(what: 'session' | 'complete'): { reached: Signal<void>; goOn: Signal<void> } {
+  hold(what: 'session' | 'remove'): { reached: Signal<void>; goOn: Signal<void> } {
     const [reached, goOn] = [signal(), signal()];
     const wait = async (): Promise<void> => {
       reached.resolve();
@@ -215,9 +215,8 @@ export class TwoNodes {
         await wait();
       };
     } else {
-      this.parts.intercept(AttemptStore, 'complete', async ({ real, given: [, runner] }) => {
-        // Without a runner it is not that of a transactional attempt.
-        if (runner !== undefined) await wait();
+      this.parts.intercept(AttemptStore, 'remove', async ({ real }) => {
+        await wait();
         return real();
       });
     }
