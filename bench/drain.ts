@@ -1,4 +1,4 @@
-import { type Adapter, type HandlerKind, type Running } from './adapters/adapter.js';
+import type { Adapter, HandlerKind, Running } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
 import { account, type Accounting, LOST_OR_TWICE } from './measure/accounting.js';
 import { openBeside, statementSource } from './measure/site.js';

@@ -8,7 +8,6 @@ import {
   Injectable,
   Module,
   type OnApplicationBootstrap,
-  type OnModuleDestroy,
   type OnModuleInit,
   Optional,
 } from '@nestjs/common';
@@ -32,66 +31,19 @@ import {
 } from './database/chosen-data-source.js';
 import { DelayAdmin } from './delay.admin.js';
 import { DelayHealth } from './delay.health.js';
-import { DelayLog, DelayTrace } from './delay.log.js';
+import { DelayLog } from './delay.log.js';
+import { DelayTrace } from './delay.trace.js';
 import { DelayService } from './delay.service.js';
 import { DelayWorker } from './delay.worker.js';
-import { HandlerExplorer, Invoker } from './handlers/handler.explorer.js';
+import { HandlerExplorer } from './handlers/handler.explorer.js';
+import { Invoker } from './handlers/invoker.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
 import { DISCOVERY, NestEnhancers, ofThisCopy } from './handlers/enhancers.js';
 import { WheelAlarm } from './timer-wheel/wheel-alarm.js';
 import { WheelService } from './timer-wheel/wheel.service.js';
 import { Engine } from './worker/engine.js';
 import { BUILT } from './worker/wiring.js';
-
-/** What to do at the start and the end of the application. */
-interface Ends {
-  /** Every provider has bootstrapped. */
-  bootstrapped(): Promise<void>;
-  /** The application begins to close, and no provider knows. Both modules call it. */
-  closing(): Promise<void>;
-}
-
-class ModuleAtAnEnd implements OnModuleDestroy {
-  ends: Ends | undefined;
-
-  async onModuleDestroy(): Promise<void> {
-    await this.ends?.closing();
-  }
-}
-
-/** Its hooks run before those of all other modules; in Nest 10, also on close. */
-@Module({})
-class FirstModule extends ModuleAtAnEnd {}
-
-/** Its hooks run after those of all other modules; on close, before them. */
-@Module({})
-class LastModule extends ModuleAtAnEnd implements OnApplicationBootstrap {
-  async onApplicationBootstrap(): Promise<void> {
-    await this.ends?.bootstrapped();
-  }
-}
-
-/**
- * Moves the two modules to the ends of Nest's hook order. Nest calls the hooks of modules by their
- * distance from the root module: farthest first, and on close nearest first (in Nest 10 farthest
- * first, too). So a separate module gets the close hook before any provider, wherever the queue is
- * imported, and Nest waits for it.
- *
- * Call it while instances are created: Nest computes the distances before that, and sorts after it.
- */
-function takePlaces(modules: ModulesContainer): void {
-  for (const module of modules.values()) {
-    if (module.metatype === FirstModule) module.distance = Infinity;
-    if (module.metatype === LastModule) module.distance = -Infinity;
-  }
-}
-
-/** Sets what both modules do. Call it when all instances exist. */
-function hearEnds(modules: ModulesContainer, ends: Ends): void {
-  for (const { instance } of modules.values()) {
-    if (instance instanceof ModuleAtAnEnd) instance.ends = ends;
-  }
-}
+import { FirstModule, LastModule, takePlaces, hearEnds } from './module-ends.js';
 
 /** Has the option `telemetry` observe this node, from before the first call until it has stopped. */
 @Injectable()

@@ -140,7 +140,7 @@ export {
   type TransactionalBatchHandler,
   type TransactionalHandler,
 } from './handlers/decorators.js';
-export type { LimitOptions } from './handlers/handler.registry.js';
+export type { LimitOptions } from './handlers/handler-limits.js';
 export { RepeatDelay, type RepeatDelayOptions } from './handlers/decorators.js';
 export type { BackoffFunction, BackoffOptions } from './config/backoff.js';
 export type { DelayEnhancers } from './config/options.js';
@@ -148,7 +148,7 @@ export { delayCallOf } from './handlers/delay-request.js';
 export { DelayGuardError, DelayInterceptorError } from './api/errors.js';
 export type { DelayBatchRequest, DelayRequest } from './handlers/delay-request.js';
 export type { PayloadSchema, SchemaResult, SchemaIssue } from './config/payload-schemas.js';
-export type { PayloadCodec, PayloadOwner } from './config/payloads.js';
+export type { PayloadCodec, PayloadOwner } from './config/payload-codec.js';
 export { DelayAroundError } from './api/errors.js';
 export { type PayloadIssue, DelayPayloadError, DelayCodecError } from './api/errors.js';
 export {

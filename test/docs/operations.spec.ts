@@ -375,7 +375,7 @@ describe('the rights of docs/operations.md', () => {
 
 it('the log is told with every task that can fail', () => {
   const told = section(OPERATIONS, 'The log');
-  const tasks = wordsOf('src/delay-queue/tasks/recurring-task.ts', 'Task');
+  const tasks = wordsOf('src/delay-queue/tasks/task-health.ts', 'Task');
   expect(tasks.filter((task) => !told.includes(`\`${task}`))).toEqual([]);
 });
 

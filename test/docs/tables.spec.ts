@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { declarationOf } from '../../src/delay-queue/handlers/handler.registry.js';
-import { handlerSettings } from '../../src/delay-queue/handlers/handler.explorer.js';
+import { handlerSettings } from '../../src/delay-queue/handlers/handler-settings.js';
 import { resolveOptions } from '../../src/delay-queue/config/resolve-options.js';
 import { filterOf } from '../../src/delay-queue/client/arguments.js';
 import { generatedPage, writtenPage } from '../../tools/api-tables/page.js';

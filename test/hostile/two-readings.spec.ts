@@ -21,7 +21,7 @@ import { resolveOptions } from '../../src/delay-queue/config/resolve-options.js'
 import { orderOf } from '../../src/delay-queue/dashboard/operation-order.js';
 import { Rights } from '../../src/delay-queue/dashboard/rights.js';
 import { checkSearchFilter, selectionOf } from '../../src/delay-queue/dashboard/search-filter.js';
-import { handlerSettings } from '../../src/delay-queue/handlers/handler.explorer.js';
+import { handlerSettings } from '../../src/delay-queue/handlers/handler-settings.js';
 import { declarationOf } from '../../src/delay-queue/handlers/handler.registry.js';
 import { outcomeOf } from '../../src/delay-queue/worker/call.js';
 import { Declarations, ROOT } from '../../tools/api-tables/declarations.js';

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
 import { NO_EXTRAS } from '../../src/delay-queue/store/rows/columns.js';
-import { encodePayload } from '../../src/delay-queue/config/payloads.js';
+import { encodePayload } from '../../src/delay-queue/config/payload-encoder.js';
 import type { MoveTo } from '../../src/delay-queue/config/durations.js';
 import { plainHandler } from '../support/delay-node.js';
 import type { Json } from '../support/delay-payloads.js';

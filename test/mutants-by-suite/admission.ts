@@ -10,7 +10,11 @@ export const ADMITTED: Readonly<Record<string, Mutant>> = {
   'counts-no-running-calls': {
     about: 'gives as many slots as the concurrency, whatever runs',
     patches: [
-      patch(ADMISSION, 'const slots = concurrency - name.running;', 'const slots = concurrency;'),
+      patch(
+        'worker/allowance.ts',
+        'const slots = concurrency - name.running;',
+        'const slots = concurrency;',
+      ),
     ],
     tests,
   },
@@ -31,27 +35,35 @@ export const ADMITTED: Readonly<Record<string, Mutant>> = {
   },
   'prefetches-beside-stalled': {
     about: 'prefetches delays into slots for which stalled ones take turns',
-    patches: [patch(ADMISSION, 'name.stalledDue > 0 ? 0 : ', '')],
+    patches: [patch('worker/allowance.ts', 'name.stalledDue > 0 ? 0 : ', '')],
     tests,
   },
   'throttles-by-another-clock': {
     about: 'compares the end of a throttle with a clock that is not its own',
-    patches: [patch(ADMISSION, 'untilMs > terms.limitsNowMs', 'untilMs > terms.nowMs')],
+    patches: [patch('worker/allowance.ts', 'untilMs > terms.limitsNowMs', 'untilMs > terms.nowMs')],
     tests,
   },
   'begins-any-batch': {
     about: 'begins a batch that is not full without a pause',
-    patches: [patch(ADMISSION, 'full === 0 && nextBatchMs(name, 0, nowMs) <= nowMs', 'full === 0')],
+    patches: [
+      patch(
+        'worker/allowance.ts',
+        'full === 0 && nextBatchMs(name, 0, nowMs) <= nowMs',
+        'full === 0',
+      ),
+    ],
     tests,
   },
   'runs-by-the-second-answer': {
     about: 'claims more of a name that runs one at a time while a claim is in flight',
-    patches: [patch(ADMISSION, 'concurrency === 1 && name.asked > 0', 'name.asked < 0')],
+    patches: [
+      patch('worker/allowance.ts', 'concurrency === 1 && name.asked > 0', 'name.asked < 0'),
+    ],
     tests,
   },
   'begins-while-it-cools-down': {
     about: 'claims a name of which a thousand handlers overran their timeout',
-    patches: [patch(ADMISSION, 'if (name.mustCoolDown)', 'if (name.asked < 0)')],
+    patches: [patch('worker/allowance.ts', 'if (name.mustCoolDown)', 'if (name.asked < 0)')],
     tests,
   },
   'lends-connections-twice': {
@@ -88,7 +100,7 @@ export const ADMITTED: Readonly<Record<string, Mutant>> = {
   },
   'leases-without-the-wait': {
     about: 'claims a transactional delay for its timeout alone, although its call may wait',
-    patches: [patch('handlers/handler.explorer.ts', 'timeoutMs + 2 * WAITS_MAX_MS', 'timeoutMs')],
+    patches: [patch('handlers/handler-settings.ts', 'timeoutMs + 2 * WAITS_MAX_MS', 'timeoutMs')],
     tests: ['unit/handlers/handlers'],
   },
 };

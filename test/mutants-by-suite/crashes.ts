@@ -49,9 +49,7 @@ export const CRASHES: Readonly<Record<string, Mutant>> = {
   },
   'puts-orphans-off': {
     about: 'lets the next page put off what was found without its process',
-    patches: [
-      patch('worker/timer-queue.ts', 'known.orphaned && wake.epoch', 'false && wake.epoch'),
-    ],
+    patches: [patch('worker/read-ahead.ts', 'known.orphaned && wake.epoch', 'false && wake.epoch')],
     tests: ['unit/worker/read-ahead'],
   },
   'needs-two-places': {

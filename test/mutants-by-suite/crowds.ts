@@ -2,7 +2,7 @@ import { type Mutant, patch } from './mutant.js';
 
 const CLAIM_LIMITED = 'store/sql/claim.sql.ts';
 const LINE = 'worker/fair-queue.ts';
-const PASS_BY = 'worker/scanner.ts';
+const PASS_BY = 'worker/skip-ahead.ts';
 
 /** Holes that only crowds show: many limits, and plans that were made when there were few. Each with its mend taken out. */
 export const CROWDS: Readonly<Record<string, Mutant>> = {
@@ -130,7 +130,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   },
   'has-enough-for-a-while': {
     about: 'takes again what comes of a group that had enough, in the same walk',
-    patches: [patch('worker/scanner.ts', 'return { butNotOf: [...groups] };', 'return room;')],
+    patches: [patch('worker/full-names.ts', 'return { butNotOf: [...groups] };', 'return room;')],
     tests: ['unit/worker/passes'],
   },
   'passes-by-from-the-middle': {

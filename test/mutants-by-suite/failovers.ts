@@ -13,7 +13,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   },
   'keeps-failed-sessions': {
     about: 'gives a session back that it was given in a transaction that had failed',
-    patches: [patch('database/application-pool.ts', ' || isInFailedTransaction(error)', '')],
+    patches: [patch('database/borrowed-connection.ts', ' || isInFailedTransaction(error)', '')],
     tests: UNFIT,
   },
   'tells-of-read-only-sessions': {
@@ -28,7 +28,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     about: 'waits for a connection, and then as long for its first answer',
     patches: [
       patch(
-        'database/application-pool.ts',
+        'database/borrowed-connection.ts',
         'this.#hasAnswered ? this.limitMs : this.firstByMs - performance.now()',
         'this.limitMs',
       ),
@@ -38,7 +38,11 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   'counts-from-the-statement': {
     about: 'counts the limit of a call from its statement, however long it waited for that',
     patches: [
-      patch('client/coalescer.ts', 'if (this.#expiry === undefined) this.#expireNext();', ''),
+      patch(
+        'client/coalesced-writes.ts',
+        'if (this.#expiry === undefined) this.#expireNext();',
+        '',
+      ),
     ],
     tests: ['unit/client/coalesced-writes'],
   },
@@ -46,7 +50,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     about: 'pauses as long as it would, though another task works again',
     patches: [
       patch(
-        'tasks/recurring-task.ts',
+        'tasks/task-health.ts',
         'const woken = [...this.#pausing];',
         'const woken: (() => void)[] = [];',
       ),
@@ -55,7 +59,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   },
   'wakes-whom-nothing-held': {
     about: 'ends all pauses each time that something works',
-    patches: [patch('tasks/recurring-task.ts', 'if (!this.#failing) return;', '')],
+    patches: [patch('tasks/task-health.ts', 'if (!this.#failing) return;', '')],
     tests: ['unit/tasks/tasks'],
   },
   'claims-pause-alone': {
@@ -89,7 +93,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     about: 'keeps the pool of the application for calls when its proof failed at the start',
     patches: [
       patch(
-        'cluster/listener.ts',
+        'cluster/session-proof.ts',
         "if (hearing !== 'unknown') return hearing === 'heard';",
         "return hearing === 'heard';",
       ),
@@ -98,7 +102,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   },
   'takes-a-hanging-commit-for-a-pooler': {
     about: 'takes LISTEN for dead when what should be heard could not be said',
-    patches: [patch('cluster/listener.ts', "wait('unknown');", "wait('silent');")],
+    patches: [patch('cluster/session-proof.ts', "wait('unknown');", "wait('silent');")],
     tests: ['integration/engine/session-probe'],
   },
   'finds-them-one-by-one': {

@@ -9,11 +9,7 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
   'explains-no-call': {
     about: 'throws what Postgres says where a call meets a database that has changed',
     patches: [
-      patch(
-        'transactions/callers-transaction.ts',
-        'throw explained(error, this.schema);',
-        'throw error;',
-      ),
+      patch('transactions/transactions.ts', 'throw explained(error, this.schema);', 'throw error;'),
     ],
     tests: CHANGED,
   },
@@ -22,7 +18,7 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
       'throws what Postgres says where calls that travel together meet a database that has changed',
     patches: [
       patch(
-        'client/coalescer.ts',
+        'client/coalesced-writes.ts',
         'explained(ownError(error), this.parts.schema)',
         'ownError(error)',
       ),

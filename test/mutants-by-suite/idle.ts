@@ -22,7 +22,7 @@ export const IDLE: Readonly<Record<string, Mutant>> = {
   },
   'idle-through-own-writes': {
     about: 'stays idle when its own process schedules',
-    patches: [patch('worker/hints.ts', 'this.worker?.idle.disturb();', '')],
+    patches: [patch('worker/announcer.ts', 'this.worker?.idle.disturb();', '')],
     tests,
   },
   'idle-listens-again': {
@@ -49,7 +49,7 @@ export const IDLE: Readonly<Record<string, Mutant>> = {
   },
   'idle-while-another-runs': {
     about: 'tells no idle node of what it schedules for itself, so that none looks when it dies',
-    patches: [patch('worker/hints.ts', '!isOwn || idleForMs !== null', '!isOwn')],
+    patches: [patch('worker/announcer.ts', '!isOwn || idleForMs !== null', '!isOwn')],
     tests,
   },
   'idle-past-its-time': {

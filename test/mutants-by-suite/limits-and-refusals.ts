@@ -2,7 +2,7 @@ import { type Mutant, patch } from './mutant.js';
 
 const BATCHER = 'worker/batcher.ts';
 const CLAIMER = 'worker/claimer.ts';
-const CLAIM_SIZES = 'worker/limits.ts';
+const CLAIM_SIZES = 'worker/claim-sizes.ts';
 const SIZE = 'store/statement-size.ts';
 
 const SIZES_SPEC = ['integration/engine/statement-sizes'];

@@ -1,6 +1,6 @@
 import { type Mutant, patch } from './mutant.js';
 
-const HOOK_ORDER = 'delay-queue.module.ts';
+const HOOK_ORDER = 'module-ends.ts';
 const CALL = 'worker/call.ts';
 const LIFE = ['hostile/application-life/application-life.properties'];
 

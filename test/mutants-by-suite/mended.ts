@@ -40,7 +40,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'lets a write that shares no statement overtake those about its key',
     patches: [
       patch(
-        'client/coalescer.ts',
+        'client/coalesced-writes.ts',
         "if (targets === 'all') return await call();",
         'return await call();',
       ),
@@ -51,7 +51,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'takes a turn for a schedule only when its payload is encoded',
     patches: [
       patch(
-        'client/coalescer.ts',
+        'client/coalesced-writes.ts',
         'return this.inOrder([delay], async () => {\n      await ready;\n      return await this.#run(coalescer, delay, FREE);\n    });',
         'return ready.then(() => this.#run(coalescer, delay));',
       ),
@@ -158,14 +158,14 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'filters-see-halves': {
     about: 'looks for what matches beside a call that takes back what it wrote',
-    patches: [patch('transactions/callers-transaction.ts', '? [...this.#last.values()]', '? []')],
+    patches: [patch('transactions/calls-in-order.ts', '? [...this.#last.values()]', '? []')],
     tests: ['integration/parallel-branches'],
   },
   'throws-as-the-driver-does': {
     about: 'gives the error of a pool without connections as it is',
     patches: [
       patch(
-        'database/application-pool.ts',
+        'database/borrowed-connection.ts',
         "throw new DelayUnavailableError(`the application's pool had no connection${why}`, error);",
         'throw error;',
       ),
@@ -233,7 +233,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'begins a handler whose lease ended while its payload was read',
     patches: [
       patch(
-        'worker/executor.ts',
+        'worker/invoke.ts',
         'call.over || call.leaseEndsAtMs <= performance.now()',
         'call.over',
       ),
@@ -260,7 +260,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'takes LISTEN for dead when its own process stood still while the answer came',
     patches: [
       patch(
-        'cluster/listener.ts',
+        'cluster/session-proof.ts',
         'setTimeout(() => setImmediate(() => own === timer && decide(then)), PROBE_MS)',
         'setTimeout(() => decide(then), PROBE_MS)',
       ),

@@ -37,7 +37,7 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
   },
   'notifies-by-the-path': {
     about: 'notifies by a pg_notify of the path',
-    patches: [patch('cluster/notifier.ts', 'SELECT pg_catalog.pg_notify', 'SELECT pg_notify')],
+    patches: [patch('cluster/hint.ts', 'SELECT pg_catalog.pg_notify', 'SELECT pg_notify')],
     tests: PLANTED,
   },
   'schedules-on-the-callers-path': {

@@ -48,7 +48,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   },
   'gives-up-after-ten-looks': {
     about: 'a row that is held is given up after ten quick looks',
-    patches: [patch('store/selection.store.ts', 'looks >= LOOKS_MIN &&', 'looks >= LOOKS_MIN ||')],
+    patches: [patch('store/held-rows.ts', 'looks >= LOOKS_MIN &&', 'looks >= LOOKS_MIN ||')],
     tests: ['unit/store/stable-look'],
   },
   'pauses-end-with-the-next-load': {

@@ -182,7 +182,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'moves a row on after the transaction of its handler, and not in it',
     patches: [
       patch(
-        'worker/fenced-transaction.ts',
+        'worker/removal.ts',
         'const rows = await this.store.recur(items, runner);',
         `setTimeout(() => void this.store.recur(items).catch(() => {}), 100);
     if (items.length > 0) return recurring.map(({ id }) => id);

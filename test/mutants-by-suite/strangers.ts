@@ -19,7 +19,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'ends the attempts that a hint names',
     patches: [
       patch(
-        'worker/hints.ts',
+        'worker/abort-watch.ts',
         'if (ids.some((id) => this.inFlight.runs(id))) this.#hinted.ask();',
         'this.inFlight.abort(this.inFlight.all().filter(({ id }) => ids.includes(id)));',
       ),
@@ -29,7 +29,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   'looks-as-often-as-it-is-asked': {
     about: 'looks once for each hint',
     patches: [
-      patch('tasks/recurring-task.ts', 'this.#lastAtMs + this.minEveryMs - performance.now()', '0'),
+      patch('tasks/trigger.ts', 'this.#lastAtMs + this.minEveryMs - performance.now()', '0'),
     ],
     tests: ['unit/tasks/paced'],
   },
@@ -37,7 +37,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'claims once for each place that a hint tells of',
     patches: [
       patch(
-        'worker/hints.ts',
+        'worker/hint-follower.ts',
         'if (this.#vacant.size > 0) this.#vacancies.ask();',
         'for (const { name, groupNumber } of of) this.parts.throttles.freedElsewhere(name, groupNumber);',
       ),
@@ -59,7 +59,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'names groups in what each listener hears',
     patches: [
       patch(
-        'cluster/notifier.ts',
+        'cluster/hint.ts',
         'tuple.push(failed ? 1 : 0, groupNumber(group))',
         'tuple.push(failed ? 1 : 0, group)',
       ),
@@ -69,8 +69,8 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   'hears-of-aborts-by-hints-alone': {
     about: 'looks for aborts only when a hint comes',
     patches: [
-      patch('worker/hints.ts', 'return LOOK_EVERY_MS;', 'return 3_600_000;'),
-      patch('worker/hints.ts', '.start(LOOK_EVERY_MS)', '.start(3_600_000)'),
+      patch('worker/abort-watch.ts', 'return LOOK_EVERY_MS;', 'return 3_600_000;'),
+      patch('worker/abort-watch.ts', '.start(LOOK_EVERY_MS)', '.start(3_600_000)'),
     ],
     tests: ['integration/forged-hints'],
   },
@@ -81,7 +81,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   },
   'reads-no-row-of-a-group': {
     about: 'forgets hints of delays that have a group',
-    patches: [patch('worker/hints.ts', 'rows.ask(id, isAnyones)', 'true')],
+    patches: [patch('worker/hint-follower.ts', 'rows.ask(id, isAnyones)', 'true')],
     tests: ['cluster/hints'],
   },
   'logs-texts-as-they-are': {
@@ -133,7 +133,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'reads a payload as it is that the strict codec has not written',
     patches: [
       patch(
-        'config/payloads.ts',
+        'config/payload-codec.ts',
         'if (codec?.strict !== true) return JSON.parse(text);',
         'return JSON.parse(text);',
       ),

@@ -27,7 +27,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
   },
   'keeps-what-a-listener-enters': {
     about: 'goes on in the async context that a listener of an event has entered',
-    patches: [patch('tasks/recurring-task.ts', 'inOwnScope(this.work);', 'this.work();')],
+    patches: [patch('tasks/trigger.ts', 'inOwnScope(this.work);', 'this.work();')],
     tests: contexts,
   },
   'hides-its-span-from-the-handler': {

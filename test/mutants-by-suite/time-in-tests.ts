@@ -42,7 +42,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     about: "lets the test's clock go on while what is due runs",
     patches: [
       patch(
-        'worker/manual-runs.ts',
+        'worker/test-clock.ts',
         'this.#state = { standsMs: atMs, isSet, aheadMs: 0 };',
         'this.#state = { standsMs: atMs, isSet, aheadMs: 0 };\n    await this.store.flow(atMs);',
       ),
@@ -74,7 +74,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     about: 'tells a faked `Date` of a step when that has run',
     patches: [
       patch(
-        'worker/manual-runs.ts',
+        'worker/test-clock.ts',
         'aheadMs: 0 };\n    this.#tell();',
         'aheadMs: 0 };\n    setTimeout(() => this.#tell(), 50);',
       ),

@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
 const ADOPTED = 'api/adopted.ts';
-const CODEC = 'config/payloads.ts';
+const CODEC = 'config/payload-codec.ts';
 const SCHEMA = 'config/payload-schemas.ts';
 
 /** Values and errors of a user's functions that go past the one door. */
@@ -20,11 +20,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     about: 'takes a promise with methods of its own for an ordinary one',
     patches: [
       patch(ADOPTED, '!OWN.some((name) => Object.hasOwn(value, name))', 'OWN.length > 0'),
-      patch(
-        'worker/executor.ts',
-        'adopted(handler.invoke(work, ctx))',
-        'handler.invoke(work, ctx)',
-      ),
+      patch('worker/invoke.ts', 'adopted(handler.invoke(work, ctx))', 'handler.invoke(work, ctx)'),
     ],
     tests: ['hostile/users-functions'],
   },

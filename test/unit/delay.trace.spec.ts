@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { DelayEventMap } from '../../src/delay-queue/api/events.js';
-import { DelayTrace } from '../../src/delay-queue/delay.log.js';
+import { DelayTrace } from '../../src/delay-queue/delay.trace.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 
 const VARIABLE = 'DELAY_QUEUE_DEBUG';

@@ -9,11 +9,8 @@ import { type Changed, ManyStore, type ManyVerb, type TargetList } from '../stor
 import { inLockOrder, type NewDelay, type Placed } from '../store/rows/delay-rows.js';
 import type { RowFilter } from '../store/sql/fragments/filter.js';
 import { StatementSize } from '../store/statement-size.js';
-import {
-  type CallersTransaction,
-  inSmallerStatements,
-  type Transactions,
-} from '../transactions/callers-transaction.js';
+import type { CallersTransaction } from '../transactions/callers-transaction.js';
+import { inSmallerStatements, type Transactions } from '../transactions/transactions.js';
 import { type ActingAttempt, actingCall } from '../transactions/handler-context.js';
 import type { NameAndKey, Target } from './arguments.js';
 import { withFirstInstants } from './first-instants.js';

@@ -4,9 +4,10 @@ import { DelayInvalidError, DelayUnavailableError, DelayUnstableError } from '..
 import { checkKnownOptions, shown } from '../config/known-options.js';
 import { parseDurationBetween } from '../config/durations.js';
 import { ON_PRIMARY } from '../database/tables.js';
-import { type Growth, pauseMs } from '../tasks/recurring-task.js';
+import { type Growth, pauseMs } from '../tasks/pauses.js';
 import { within } from '../tasks/signal.js';
-import { isInTransaction, type Transactions } from '../transactions/callers-transaction.js';
+import { isInTransaction } from '../transactions/callers-transaction.js';
+import type { Transactions } from '../transactions/transactions.js';
 import { actingCall, currentCall } from '../transactions/handler-context.js';
 import { byOf, type NameAndKey, type Target } from './arguments.js';
 

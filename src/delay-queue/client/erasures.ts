@@ -5,7 +5,7 @@ import { EraseStore } from '../store/erase.store.js';
 import { SelectionStore } from '../store/selection.store.js';
 import type { Place } from '../store/sql/erase.sql.js';
 import type { AnyRowFilter } from '../store/sql/fragments/filter.js';
-import type { Transactions } from '../transactions/callers-transaction.js';
+import type { Transactions } from '../transactions/transactions.js';
 import type { Matching } from './selections.js';
 
 /** Counting stops there: no page reads more. */

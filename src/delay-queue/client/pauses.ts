@@ -5,7 +5,8 @@ import type { DueTime } from '../config/durations.js';
 import type { Installation } from '../database/tables.js';
 import { type Pausable, PauseStore } from '../store/limit.store.js';
 import { PAUSES_MAX } from '../store/sql/nodes.sql.js';
-import type { CallersTransaction, Transactions } from '../transactions/callers-transaction.js';
+import type { CallersTransaction } from '../transactions/callers-transaction.js';
+import type { Transactions } from '../transactions/transactions.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
 import { pauseOf } from './results.js';
 

@@ -28,11 +28,8 @@ import type { FoundRow, ListedRow } from '../store/sql/delays.sql.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { StatementSize } from '../store/statement-size.js';
-import {
-  type CallersTransaction,
-  inSmallerStatements,
-  type Transactions,
-} from '../transactions/callers-transaction.js';
+import type { CallersTransaction } from '../transactions/callers-transaction.js';
+import { inSmallerStatements, type Transactions } from '../transactions/transactions.js';
 import { type liveOrEndedOf, nextOf, type StoryPosition, type Target } from './arguments.js';
 import type { ManyWrites } from './bulk-writes.js';
 import type { Cancels } from './cancels.js';

@@ -1,148 +1,16 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { setImmediate as turn, setTimeout as pauseFor } from 'node:timers/promises';
-import type { Client, Notification } from 'pg';
+import { randomBytes } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Client } from 'pg';
 import type { DelayEvents } from '../api/events.js';
 import type { EngineConnections } from '../database/engine-connections.js';
-import type { Runner } from '../database/runner.js';
 import { ON_PRIMARY } from '../database/tables.js';
 import { farewellSql, presenceSql } from '../store/sql/fragments/clock.js';
-import { type Idle, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
+import type { Idle } from '../tasks/recurring-task.js';
+import { retryPauseMs } from '../tasks/pauses.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import { LATE, Signal, within } from '../tasks/signal.js';
-import { type Hint, parseHint, probeHint } from './notifier.js';
-
-/** A server that has not delivered its own notification within this time does not deliver any. */
-export const PROBE_MS = 2_000;
-
-/** Leaving the cluster takes one round trip. */
-export const END_WITHIN_MS = 1_000;
-
-/** How often a pooler is asked for the session that listens needlessly. */
-const UNLISTEN_TRIES_MAX = 20;
-
-/** @returns the session that listens; behind a transaction pooler it is not the client's own */
-export const listen = (client: Client, channel: string): Promise<number> =>
-  say(client, 'LISTEN', channel);
-
-/** Ends the LISTEN of a pooler's session. A pooler lends the session that it got back last. */
-export async function unlisten(client: Client, channel: string, session: number): Promise<void> {
-  try {
-    for (let tries = 0; tries < UNLISTEN_TRIES_MAX; tries += 1) {
-      if ((await say(client, 'UNLISTEN', channel)) === session) return;
-    }
-  } catch {
-    // The connection is closed next.
-  }
-}
-
-/** Sends both in one round trip, which no pooler splits. */
-async function say(client: Client, verb: 'LISTEN' | 'UNLISTEN', channel: string): Promise<number> {
-  const text = `${verb} "${channel.replaceAll('"', '""')}"; SELECT pg_catalog.pg_backend_pid()::text AS pid`;
-  const results = (await client.query(text)) as unknown as { rows: { pid: string }[] }[];
-  return Number(results[1]?.rows[0]?.pid);
-}
-
-/** `silent`: the connection lived and received nothing. `unknown`: it ended, or the wait did. */
-export type Hearing = 'heard' | 'silent' | 'unknown';
-
-/**
- * Whether a listening client receives notifications of its channel. If so, its session is its own
- * for as long as the connection lasts.
- * @param sender another connection
- */
-export async function hears(
-  client: Client,
-  channel: string,
-  sender: Runner,
-  signal?: AbortSignal,
-): Promise<Hearing> {
-  const nonce = randomUUID();
-  return new Promise<Hearing>((resolve) => {
-    let timer: NodeJS.Timeout | undefined;
-    const decide = (hearing: Hearing): void => {
-      clearTimeout(timer);
-      timer = undefined;
-      client.off('notification', notified);
-      client.off('end', giveUp);
-      signal?.removeEventListener('abort', giveUp);
-      resolve(hearing);
-    };
-    // A process that was suspended runs its timers before it reads what has arrived.
-    const wait = (then: Hearing): void => {
-      clearTimeout(timer);
-      const own = setTimeout(() => setImmediate(() => own === timer && decide(then)), PROBE_MS);
-      timer = own;
-    };
-    // What is not sent yet cannot be received: its COMMIT may hang, like any other.
-    wait('unknown');
-    const giveUp = (): void => decide('unknown');
-    const notified = ({ payload = '' }: Notification): void => {
-      const hint = parseHint(payload);
-      if (hint?.kind === 'probe' && hint.nonce === nonce) decide('heard');
-    };
-    client.on('notification', notified);
-    client.on('end', giveUp);
-    signal?.addEventListener('abort', giveUp);
-    if (signal?.aborted) giveUp();
-    sender
-      .query('SELECT pg_catalog.pg_notify($1::text, $2::text)', [channel, probeHint(nonce)])
-      .then(() => timer && wait('silent'), giveUp);
-  });
-}
-
-/**
- * Finds out, on a connection made for it, whether this process keeps its sessions to itself: a node
- * without handlers has no listener that would know. Repeats with growing pauses while unknown.
- */
-export class SessionProof {
-  readonly #stop = new AbortController();
-  /** False also when stopped before that was known. */
-  readonly answered: Promise<boolean>;
-
-  constructor(
-    private readonly connections: EngineConnections,
-    private readonly channel: string,
-  ) {
-    this.answered = this.#find();
-  }
-
-  /** Gives up an open probe and leaves nothing behind. */
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.answered;
-  }
-
-  async #find(): Promise<boolean> {
-    const { signal } = this.#stop;
-    for (let asked = 1; !signal.aborted; asked += 1) {
-      const hearing = await this.#ask();
-      if (hearing !== 'unknown') return hearing === 'heard';
-      await pauseFor(retryPauseMs(asked), undefined, { ref: false, signal }).catch(() => {});
-    }
-    return false;
-  }
-
-  async #ask(): Promise<Hearing> {
-    const { connections, channel } = this;
-    const client = connections.dedicated();
-    client.on('error', () => {});
-    try {
-      await connections.open(client);
-      const session = await listen(client, channel);
-      const hearing = await hears(client, channel, connections, this.#stop.signal);
-      if (hearing === 'silent') await unlisten(client, channel, session);
-      return hearing;
-    } catch {
-      return 'unknown';
-    } finally {
-      // On a dead connection, the end is never confirmed.
-      await within(
-        client.end().catch(() => {}),
-        END_WITHIN_MS,
-        { ref: false },
-      );
-    }
-  }
-}
+import { type Hint, parseHint } from './hint.js';
+import { type Hearing, END_WITHIN_MS, hears, unlisten, listen } from './session-proof.js';
 
 /**
  * The server has to answer over the listening connection within this time. With a load every 10 s,

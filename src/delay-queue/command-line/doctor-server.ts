@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { hears, listen, unlisten } from '../cluster/listener.js';
+import { hears, listen, unlisten } from '../cluster/session-proof.js';
 import type { Right, ServerFound, Setting } from '../store/doctor.store.js';
 import type { HolderRow } from '../store/sql/server.sql.js';
 import { type Finding, notice, ok, problem } from './finding.js';

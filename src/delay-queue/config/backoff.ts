@@ -1,7 +1,7 @@
 import { ignoreRejection } from '../api/adopted.js';
 import { DelayInvalidError } from '../api/errors.js';
 import type { Duration } from '../api/delay.js';
-import { pauseMs } from '../tasks/recurring-task.js';
+import { pauseMs } from '../tasks/pauses.js';
 import { checkKnownOptions, shown } from './known-options.js';
 import { parseDurationMs } from './durations.js';
 

@@ -18,7 +18,8 @@ import {
   readOptions,
   shown,
 } from './known-options.js';
-import type { PayloadCodec, Payloads } from './payloads.js';
+import type { Payloads } from './payloads.js';
+import type { PayloadCodec } from './payload-codec.js';
 import type { PayloadSchema } from './payload-schemas.js';
 
 /**

@@ -22,7 +22,9 @@ import {
   parseEnhancers,
   type ResolvedOptions,
 } from './options.js';
-import { checkCodec, PAYLOAD_BYTES_MAX, Payloads } from './payloads.js';
+import { Payloads } from './payloads.js';
+import { checkCodec } from './payload-codec.js';
+import { PAYLOAD_BYTES_MAX } from './payload-encoder.js';
 
 const CONCURRENCY_MAX = 10_000;
 const MEBIBYTE = 1_048_576;

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { ChangedDelay } from '../api/selection.js';
 import { DelayConflictError, DelayInvalidError, DelayPayloadError } from '../api/errors.js';
 import { printableError } from '../api/error-text.js';
-import { pauseMs, rest, type Growth } from '../tasks/recurring-task.js';
+import { pauseMs, rest, type Growth } from '../tasks/pauses.js';
 import { LATE, within } from '../tasks/signal.js';
 import type { Count, OperationLine } from './contract.js';
 import { Refusal } from './exchange.js';

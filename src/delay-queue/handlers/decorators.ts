@@ -19,7 +19,7 @@ import type { DelayEventMap } from '../api/events.js';
 import type { BackoffFunction, BackoffOptions } from '../config/backoff.js';
 import type { DelayEnhancers } from '../config/options.js';
 import type { PayloadSchema } from '../config/payload-schemas.js';
-import type { LimitOptions } from './handler.registry.js';
+import type { LimitOptions } from './handler-limits.js';
 
 /**
  * Options of one handler. Omitted ones come from the module's options.

@@ -1,221 +1,23 @@
-import { Inject, Injectable, Optional } from '@nestjs/common';
-import {
-  type ContextId,
-  ContextIdFactory,
-  DiscoveryService,
-  MetadataScanner,
-  ModuleRef,
-} from '@nestjs/core';
+import { Inject, Injectable } from '@nestjs/common';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { adopted, ignoreRejection } from '../api/adopted.js';
-import type { DeadDelayContext, Delay, DelayContext } from '../api/delay.js';
 import { describeError } from '../api/error-text.js';
-import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
+import { DelayConfigError } from '../api/errors.js';
 import { type DelayEventMap, DelayEvents } from '../api/events.js';
-import {
-  type BackoffFunction,
-  backoffMs,
-  type BackoffPolicy,
-  type ExponentialBackoff,
-  functionPolicy,
-  parseBackoff,
-} from '../config/backoff.js';
-import { atStart, checkKnownOptions, isClass, shown } from '../config/known-options.js';
-import { checkMaxAttempts, checkName } from '../config/schedule-options.js';
-import {
-  type DelayEnhancers,
-  parseAround,
-  parseEnhancers,
-  RESOLVED_OPTIONS,
-  type ResolvedOptions,
-} from '../config/options.js';
-import { checkConcurrency, parseTimeoutMs } from '../config/resolve-options.js';
+import { atStart } from '../config/known-options.js';
+import { checkName } from '../config/schedule-options.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import {
   checkDecorated,
   deadNamesOf,
   eventsOf,
-  type OnDelayBatchOptions,
-  type OnDelayMetadata,
   onDelayMetadata,
   repeatDelayMetadata,
 } from './decorators.js';
-import type { DelayBatchRequest, DelayRequest } from './delay-request.js';
-import {
-  type EnhancedMethod,
-  type FoundMethod,
-  type InstanceWrapper,
-  isStatic,
-  NestEnhancers,
-} from './enhancers.js';
-import {
-  declarationOf,
-  type Handler,
-  HandlerRegistry,
-  limitsOf,
-  WAITS_MAX_MS,
-} from './handler.registry.js';
-
-type Invoke = (work: Delay | Delay[], ctx: DelayContext | DeadDelayContext) => unknown;
-
-/** Makes the functions that call handler methods. */
-@Injectable()
-export class Invoker {
-  constructor(
-    @Optional() private readonly moduleRef: ModuleRef,
-    private readonly nest: NestEnhancers,
-  ) {}
-
-  /**
-   * A request-scoped or transient provider gets a new instance per attempt; any other has the
-   * single instance that discovery found.
-   * @param enhancers which guards, interceptors, pipes and filters apply
-   * @throws DelayConfigError for an enhancer that Nest would skip or cannot run
-   */
-  of(found: FoundMethod, enhancers: DelayEnhancers): Invoke {
-    const { wrapper, instance } = found;
-    if (isStatic(wrapper) && !this.nest.areScoped(enhancers)) {
-      return invokeOf(found, instance, this.nest.of(found, enhancers));
-    }
-    // For its refusals; a factory's class is known only in the call.
-    this.nest.apply(found, enhancers);
-    return async (work, ctx) => {
-      const contextId = this.contextOf(requestOf(work, ctx));
-      const target = isStatic(wrapper) ? instance : await this.resolve(wrapper, contextId);
-      const made = { ...found, instance: target };
-      const enhanced = await this.nest.ofRequest(made, enhancers, contextId);
-      return invokeOf(found, target, enhanced)(work, ctx);
-    };
-  }
-
-  private contextOf(request: object): ContextId {
-    const contextId = ContextIdFactory.getByRequest(request);
-    this.moduleRef.registerRequestByContextId(request, contextId);
-    return contextId;
-  }
-
-  /** In its own module: another module may provide another class for the same token. */
-  private resolve({ token, host }: InstanceWrapper, contextId: ContextId): Promise<object> {
-    const ofHost = host?.providers.get(ModuleRef)?.instance as ModuleRef | undefined;
-    if (ofHost !== undefined) return ofHost.resolve<object>(token, contextId, { strict: true });
-    return this.moduleRef.resolve<object>(token, contextId, { strict: false });
-  }
-}
-
-function invokeOf(
-  { methodName }: FoundMethod,
-  target: object,
-  enhanced: EnhancedMethod | undefined,
-): Invoke {
-  // Looked up on each call, so that a spy or patch of the method takes effect.
-  const call: Invoke = (work, ctx) => Reflect.get(target, methodName).call(target, work, ctx);
-  if (enhanced === undefined) return call;
-  return (work, ctx) => enhanced.call([work, ctx], (piped) => call(piped, ctx));
-}
-
-const requestOf = (work: Delay | Delay[], ctx: DelayContext): DelayRequest | DelayBatchRequest =>
-  Array.isArray(work) ? { delays: work, ctx } : { delay: work, ctx };
-
-/** The part of a {@link Handler} that comes from `@OnDelay` and the module's options. */
-type HandlerSettings = Pick<
-  Handler,
-  | 'name'
-  | 'transactional'
-  | 'concurrency'
-  | 'limits'
-  | 'batch'
-  | 'timeoutMs'
-  | 'leaseMs'
-  | 'maxAttempts'
-  | 'backoffMs'
-  | 'around'
-  | 'readPayload'
-> & { enhancers: DelayEnhancers };
-
-/** Delays per call: one statement carries them each way, and memory holds their payloads. */
-const BATCH_MAX = 1_000;
-
-const ON_DELAY_OPTIONS = Object.keys({
-  concurrency: true,
-  global: true,
-  perGroup: true,
-  timeout: true,
-  maxAttempts: true,
-  backoff: true,
-  transactional: true,
-  batch: true,
-  around: true,
-  enhancers: true,
-  payload: true,
-} satisfies Record<keyof OnDelayBatchOptions, true>);
-
-/**
- * @param location of the `@OnDelay`, for the message
- * @param onBackoffFault receives the failure of a backoff function, or of its result
- * @throws DelayConfigError naming the location and the option
- */
-export function handlerSettings(
-  { name, options }: OnDelayMetadata,
-  location: string,
-  defaults: ResolvedOptions,
-  onBackoffFault: (error: unknown) => void,
-): HandlerSettings {
-  return atStart(location, () => {
-    const given = checkKnownOptions(options, 'options', ON_DELAY_OPTIONS);
-    const { concurrency, timeout, maxAttempts, backoff, transactional, batch } = given;
-    const { global: all, perGroup, around, enhancers, payload } = given;
-    if (payload !== undefined) defaults.payloads.expect(checkName(name), payload, 'payload');
-    const isTransactional = checkTransactional(transactional);
-    const timeoutMs = timeout === undefined ? defaults.timeoutMs : parseTimeoutMs(timeout);
-    return {
-      name: checkName(name),
-      transactional: isTransactional,
-      concurrency: concurrency === undefined ? defaults.concurrency : checkConcurrency(concurrency),
-      limits: limitsOf(all, perGroup),
-      batch: batch === undefined ? null : checkBatch(batch),
-      timeoutMs,
-      // A fenced attempt is not renewed: the first lease must last, for a call that waits as well.
-      leaseMs: isTransactional
-        ? Math.max(timeoutMs + 2 * WAITS_MAX_MS, defaults.leaseMs)
-        : defaults.leaseMs,
-      maxAttempts: maxAttempts === undefined ? defaults.maxAttempts : checkMaxAttempts(maxAttempts),
-      backoffMs: backoffPolicy(backoff, defaults.backoff, onBackoffFault),
-      readPayload: defaults.payloads.readerOf(checkName(name)),
-      around: around === undefined ? defaults.around : [...defaults.around, ...parseAround(around)],
-      enhancers: enhancers === undefined ? defaults.enhancers : parseEnhancers(enhancers),
-    };
-  });
-}
-
-function backoffPolicy(
-  backoff: unknown,
-  defaults: ExponentialBackoff,
-  onFault: (error: unknown) => void,
-): BackoffPolicy {
-  if (isBackoffFunction(backoff)) {
-    return functionPolicy(backoff, (attempt) => backoffMs(defaults, attempt), onFault);
-  }
-  const own = backoff === undefined ? defaults : parseBackoff(backoff, defaults);
-  return (attempt) => backoffMs(own, attempt);
-}
-
-/** Its result is checked on each call. */
-function isBackoffFunction(backoff: unknown): backoff is BackoffFunction {
-  return typeof backoff === 'function' && !isClass(backoff);
-}
-
-function checkTransactional(value: unknown = false): boolean {
-  if (typeof value === 'boolean') return value;
-  throw new DelayInvalidError('transactional', `must be true or false, not ${shown(value)}`);
-}
-
-function checkBatch(value: unknown): number {
-  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= BATCH_MAX) {
-    return value as number;
-  }
-  throw new DelayInvalidError(
-    'batch',
-    `must be a whole number from 1 to ${BATCH_MAX}, not ${shown(value)}`,
-  );
-}
+import { type FoundMethod, type InstanceWrapper, isStatic } from './enhancers.js';
+import { declarationOf, HandlerRegistry } from './handler.registry.js';
+import { Invoker } from './invoker.js';
+import { handlerSettings } from './handler-settings.js';
 
 /** Runs when all handlers are known. */
 type Later = () => void | Promise<void>;

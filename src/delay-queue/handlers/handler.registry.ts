@@ -1,87 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import type {
-  AroundFunction,
-  DeadDelayContext,
-  Delay,
-  DelayContext,
-  Duration,
-} from '../api/delay.js';
-import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
+import type { AroundFunction, DeadDelayContext, Delay, DelayContext } from '../api/delay.js';
+import { DelayConfigError } from '../api/errors.js';
 import type { BackoffPolicy } from '../config/backoff.js';
-import { blamedOn, checkKnownOptions } from '../config/known-options.js';
-import { checkInteger, parseDurationBetween } from '../config/durations.js';
-import { decoded, type PayloadReader, type Payloads } from '../config/payloads.js';
+import { checkKnownOptions } from '../config/known-options.js';
+import type { PayloadReader, Payloads } from '../config/payloads.js';
+import { decoded } from '../config/payload-codec.js';
 import { checkName, checkKey, checkRule, RULE_OPTIONS } from '../config/schedule-options.js';
 import type { Rule } from '../recurrence/recurrence.js';
-
-/** Limits over all nodes, for a name or for each of its groups. */
-export interface LimitOptions {
-  /** Attempts that run at a time, 1 to 10,000. */
-  concurrency?: number;
-  /** Attempts that start within any period `per`: up to 100,000, in 100 ms to 1 day. */
-  rateLimit?: { max: number; per: Duration };
-}
-
-/** A limit in the form that the claim uses. */
-export interface Limit {
-  /** 0: unlimited. */
-  concurrency: number;
-  /** Attempts that may start at once after an idle period; 0: unlimited. */
-  burst: number;
-  /** Further attempts that may start per millisecond. */
-  refillPerMs: number;
-}
-
-export interface HandlerLimits {
-  all: Limit;
-  perGroup: Limit;
-}
-
-const CONCURRENCY_MAX = 10_000;
-const RATE_MAX = 100_000;
-
-/** `max / 25` attempts may start together: one by one, each would need its own claim. */
-const BURST_PART = 25;
-
-const NO_LIMIT: Limit = { concurrency: 0, burst: 0, refillPerMs: 0 };
-
-/**
- * @returns null if there is no limit
- * @throws DelayInvalidError naming the option
- */
-export function limitsOf(all: unknown, perGroup: unknown): HandlerLimits | null {
-  if (all === undefined && perGroup === undefined) return null;
-  return { all: limitOf(all, 'global'), perGroup: limitOf(perGroup, 'perGroup') };
-}
-
-function limitOf(value: unknown, option: string): Limit {
-  if (value === undefined) return NO_LIMIT;
-  const { concurrency, rateLimit } = checkKnownOptions(value, option, ['concurrency', 'rateLimit']);
-  if (concurrency === undefined && rateLimit === undefined) {
-    throw new DelayInvalidError(option, 'say which limit: concurrency, rateLimit, or both');
-  }
-  return blamedOn(option, () => ({
-    concurrency:
-      concurrency === undefined ? 0 : checkInteger(concurrency, 'concurrency', 1, CONCURRENCY_MAX),
-    ...(rateLimit === undefined ? { burst: 0, refillPerMs: 0 } : bucketOf(rateLimit)),
-  }));
-}
-
-/**
- * A token bucket of `burst`, refilled at a steady rate. In any period `per`, at most its content
- * plus the refill can start, which is `max`. So a full bucket costs a 25th of the refill rate.
- */
-function bucketOf(value: unknown): Pick<Limit, 'burst' | 'refillPerMs'> {
-  const given = checkKnownOptions(value, 'rateLimit', ['max', 'per']);
-  return blamedOn('rateLimit', () => {
-    const max = checkInteger(given['max'], 'max', 1, RATE_MAX);
-    const perMs = parseDurationBetween(given['per'], 'per', '100ms', '1d');
-    const burst = Math.floor(max / BURST_PART);
-    // At `per / max` apart, the one after `max` of them starts when `per` is over.
-    if (burst <= 1) return { burst: 1, refillPerMs: max / perMs };
-    return { burst, refillPerMs: (max - burst) / perMs };
-  });
-}
+import type { HandlerLimits } from './handler-limits.js';
 
 /**
  * A prefetched call that waits longer is given back: its handlers have become slower. It is looked

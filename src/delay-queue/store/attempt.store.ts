@@ -27,7 +27,7 @@ import {
   type ClaimRequest,
   type Completion,
   type OnDeadRow,
-  LastClaim,
+  type LastClaim,
   type LookedRow,
   NO_LOCK,
   type PassedRow,

@@ -5,7 +5,8 @@ import { sqlStateOf, UNIQUE_VIOLATION } from '../database/driver-errors.js';
 import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
-import { byParameter, RerunStore } from './many.store.js';
+import { byParameter } from './many.store.js';
+import { RerunStore } from './rerun.store.js';
 import type { AsText } from './rows/answers.js';
 import { type Answer, EXTRA_NAMES, reader } from './rows/columns.js';
 import {
@@ -17,7 +18,8 @@ import {
   type OwnAttempt,
   type Placed,
 } from './rows/delay-rows.js';
-import { orHeld, textsOf, untilStable, waitOf } from './selection.store.js';
+import { textsOf, waitOf } from './selection.store.js';
+import { orHeld, untilStable } from './held-rows.js';
 import {
   type CancelLook,
   cancelSql,

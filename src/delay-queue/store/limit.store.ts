@@ -3,7 +3,8 @@ import type { DueTime } from '../config/durations.js';
 import { byPurpose } from '../database/prepared-statements.js';
 import type { Runner, Transactor } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
-import { orHeld, textsOf, waitOf } from './selection.store.js';
+import { textsOf, waitOf } from './selection.store.js';
+import { orHeld } from './held-rows.js';
 import { type ClaimAnswer, claimedOf } from './rows/answers.js';
 import {
   type ClaimedRow,

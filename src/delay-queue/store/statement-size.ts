@@ -1,5 +1,5 @@
 import { isLasting, isTooLarge, isTooMuch, sqlStateOf } from '../database/driver-errors.js';
-import type { TaskHealth } from '../tasks/recurring-task.js';
+import type { TaskHealth } from '../tasks/task-health.js';
 
 /** A slower statement is followed by smaller ones, well before the limit of 10 s ends it. */
 const SLOW_MS = 5_000;

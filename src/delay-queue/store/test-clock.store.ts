@@ -1,7 +1,7 @@
 import { given, type Runner, type Transactor } from '../database/runner.js';
 import { type Installation, tablesOf } from '../database/tables.js';
 import type { AsText } from './rows/answers.js';
-import { orHeld } from './selection.store.js';
+import { orHeld } from './held-rows.js';
 import { flowSql, goOnSql, standSql, testClockSql, wipeSql } from './sql/testing.sql.js';
 import { createTestClock, TEST_CLOCK_LOCK } from './tables/functions.js';
 import { takeAdvisoryLock } from './tables/preflight.js';

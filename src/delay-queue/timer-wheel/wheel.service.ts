@@ -14,7 +14,8 @@ import type { Duration } from '../api/delay.js';
 import { atStart } from '../config/known-options.js';
 import { checkInteger, parseDurationMs } from '../config/durations.js';
 import { WheelAlarm } from './wheel-alarm.js';
-import { Channel, type OnExpired, type WheelChannel, WheelSleep } from './wheel.channel.js';
+import { Channel, type OnExpired, type WheelChannel } from './wheel.channel.js';
+import { WheelSleep } from './wheel-sleep.js';
 
 /** A volatile timer, as returned by {@link WheelService.after}. */
 export interface WheelTimer {

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { DelayError, DelayOutcomeUnknownError, DelayUnavailableError } from '../api/errors.js';
-import { BorrowedConnection, poolOptionsOf } from '../database/application-pool.js';
+import { poolOptionsOf } from '../database/application-pool.js';
+import { BorrowedConnection } from '../database/borrowed-connection.js';
 import { queryTimeoutMsOf } from '../database/connection-config.js';
 import {
   isInFailedTransaction,
@@ -12,7 +13,7 @@ import {
 } from '../database/driver-errors.js';
 import type { CallersPool } from '../database/own-pool.js';
 import type { Runner } from '../database/runner.js';
-import { type Growth, pauseMs } from '../tasks/recurring-task.js';
+import { type Growth, pauseMs } from '../tasks/pauses.js';
 import { TransactionEnds } from './commit-hooks.js';
 
 /**

@@ -4,7 +4,8 @@ import { isLasting } from '../database/driver-errors.js';
 import type { LookedRow } from '../store/rows/attempt-rows.js';
 import { StatementSize } from '../store/statement-size.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
-import { lockedPauseMs, rest, retryPauseMs, type TaskHealth } from '../tasks/recurring-task.js';
+import { lockedPauseMs, rest, retryPauseMs } from '../tasks/pauses.js';
+import type { TaskHealth } from '../tasks/task-health.js';
 import { Condition, within } from '../tasks/signal.js';
 
 const BATCH_MAX = 500;

@@ -1,5 +1,6 @@
 import type { DelayEvents } from '../api/events.js';
-import { retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
+import { retryPauseMs } from '../tasks/pauses.js';
+import { TaskHealth } from '../tasks/task-health.js';
 
 /**
  * How long calls cool down while attempts cannot begin their transactions: longer after each

@@ -19,7 +19,7 @@ import {
 } from '../api/errors.js';
 import { parseDurationMs } from '../config/durations.js';
 import { readable, shown } from '../config/known-options.js';
-import { decoded } from '../config/payloads.js';
+import { decoded } from '../config/payload-codec.js';
 import type { Handler } from '../handlers/handler.registry.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import type { ActingCall } from '../transactions/handler-context.js';

@@ -12,13 +12,15 @@ import type { ClaimedRow, ClaimRequest } from '../store/rows/attempt-rows.js';
 import { groupText } from '../store/rows/delay-rows.js';
 import { isUnreadable } from '../store/tables/migrations.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
-import { type Growth, pauseMs, retryPauseMs, TaskHealth } from '../tasks/recurring-task.js';
+import { type Growth, pauseMs, retryPauseMs } from '../tasks/pauses.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import { Attempt, type Extras, extrasOf, NO_HOLDER } from './attempt.js';
 import type { LostClaims } from './claims.js';
 import { type Completer, UNREADABLE } from './completer.js';
 import type { Entry } from './fair-queue.js';
 import type { TimerQueue } from './timer-queue.js';
-import type { ClaimSizes, Throttles } from './limits.js';
+import type { Throttles } from './limits.js';
+import type { ClaimSizes } from './claim-sizes.js';
 
 const FIRST_MS = new Date('0001-01-01T00:00:00Z').getTime();
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);

@@ -7,7 +7,7 @@ import type { ClaimedRow, Retry, Unread } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import { Outstanding } from '../tasks/signal.js';
-import { TaskHealth } from '../tasks/recurring-task.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import {
   ABORTED,
   type Attempt,

@@ -7,7 +7,7 @@ import type { LastClaim, LookedRow } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import type { ExhaustedRow } from '../store/sql/attempts.sql.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
-import { TaskHealth } from '../tasks/recurring-task.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import { tellSkipped } from './attempt-reports.js';
 
 /** The error of a delay whose last attempt left none. */

@@ -7,13 +7,9 @@ import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { computedHere, firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
 import { RecurrenceStore } from '../store/recurrence.store.js';
 import { inLockOrder } from '../store/rows/delay-rows.js';
-import {
-  type Growth,
-  type Idle,
-  pauseMs,
-  RecurringTask,
-  TaskHealth,
-} from '../tasks/recurring-task.js';
+import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { type Growth, pauseMs } from '../tasks/pauses.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import { Condition } from '../tasks/signal.js';
 import type { Zones } from './zones.js';
 

@@ -1,7 +1,8 @@
 import type { DelayEvents } from '../api/events.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
-import { RecurringTask, TaskHealth } from '../tasks/recurring-task.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { Attempt } from './attempt.js';
 import type { InFlight } from './claims.js';
 

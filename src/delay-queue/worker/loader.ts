@@ -7,7 +7,8 @@ import type { NodeStore } from '../store/node.store.js';
 import type { Cursor, LoadedPage, Shares } from '../store/rows/delay-rows.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { StatementSize } from '../store/statement-size.js';
-import { type Idle, RecurringTask, TaskHealth } from '../tasks/recurring-task.js';
+import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { TaskHealth } from '../tasks/task-health.js';
 import type { TimerQueue } from './timer-queue.js';
 
 /** Rows of one statement. Parsing more than a few thousand would block the event loop. */

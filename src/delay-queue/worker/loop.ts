@@ -1,7 +1,7 @@
 import { WAITS_MAX_MS } from '../handlers/handler.registry.js';
 import { groupText } from '../store/rows/delay-rows.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
-import { Trigger } from '../tasks/recurring-task.js';
+import { Trigger } from '../tasks/trigger.js';
 import type { AdmittedCall, SlotKeeper } from './admission.js';
 import type { Attempt, Outcome } from './attempt.js';
 import { Call } from './call.js';

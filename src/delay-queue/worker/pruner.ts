@@ -3,7 +3,8 @@ import type { HistoryKeep } from '../config/options.js';
 import type { NodeStore } from '../store/node.store.js';
 import { FIRST_PAGE } from '../store/rows/answers.js';
 import { StatementSize } from '../store/statement-size.js';
-import { type Idle, RecurringTask, TaskHealth } from '../tasks/recurring-task.js';
+import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { TaskHealth } from '../tasks/task-health.js';
 
 /** What one statement deletes at most, and the pause before the next while there is more. */
 const BATCH_MAX = 5_000;

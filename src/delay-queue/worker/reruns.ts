@@ -1,8 +1,9 @@
 import type { DelayEvents } from '../api/events.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
-import type { Rerun, RerunPlaced, RerunStore } from '../store/many.store.js';
-import { type Idle, RecurringTask, TaskHealth } from '../tasks/recurring-task.js';
+import type { Rerun, RerunPlaced, RerunStore } from '../store/rerun.store.js';
+import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { TaskHealth } from '../tasks/task-health.js';
 
 const PAGE_MAX = 1_000;
 

@@ -1,6 +1,6 @@
 import type { Idle } from '../tasks/recurring-task.js';
 import type { InFlight } from './claims.js';
-import { followHearing } from './hints.js';
+import { followHearing } from './hint-follower.js';
 import type { Loader } from './loader.js';
 import type { ManualRuns } from './manual-runs.js';
 import type { NameState } from './name-state.js';

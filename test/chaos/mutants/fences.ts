@@ -4,7 +4,8 @@ const COMPLETE = 'store/sql/attempts.sql.ts';
 const RENEW = 'store/sql/attempts.sql.ts';
 const RETRY = 'store/sql/attempts.sql.ts';
 const EXECUTOR = 'worker/executor.ts';
-export const REMOVAL = 'worker/fenced-transaction.ts';
+const TRANSACTION = 'worker/fenced-transaction.ts';
+export const REMOVAL = 'worker/removal.ts';
 
 /** Of plain attempts: those of a transaction wait for their rows. */
 const EPOCH_OF_MANY =
@@ -51,7 +52,7 @@ const BELIEVES_IN_THE_LEASE = [
 export const removesTooLate = (wait: string) => [
   ...BELIEVES_IN_THE_LEASE,
   patch(
-    REMOVAL,
+    TRANSACTION,
     '  async #commit(session: AttemptSession): Promise<Outcome> {\n    try {\n',
     `  async #commit(session: AttemptSession): Promise<Outcome> {
     try {
@@ -60,7 +61,7 @@ export const removesTooLate = (wait: string) => [
 ${wait}`,
   ),
   patch(
-    REMOVAL,
+    TRANSACTION,
     "const LOST: Outcome = { kind: 'lost' };\n",
     `const LOST: Outcome = { kind: 'lost' };
 let commits = 0;

@@ -1,6 +1,6 @@
 import { DelayQueueModule } from 'nestjs-delay-queue';
 import { declarationOf } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { handlerSettings } from '../../../src/delay-queue/handlers/handler.explorer.js';
+import { handlerSettings } from '../../../src/delay-queue/handlers/handler-settings.js';
 import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
 import { atStart } from '../../../src/delay-queue/config/known-options.js';
 import { Declarations } from '../../../tools/api-tables/declarations.js';

@@ -16,7 +16,9 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
   'believes-hints': {
     about: 'takes what anybody says by NOTIFY for what a row says',
     hole: POISONED,
-    patches: [patch('worker/hints.ts', "group: null }, 'hinted')", "group: null }, 'confirmed')")],
+    patches: [
+      patch('worker/hint-follower.ts', "group: null }, 'hinted')", "group: null }, 'confirmed')"),
+    ],
     kinds: ['callers'],
     programs: 30,
     blamedBy: ['late'],
@@ -77,7 +79,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: LONG,
     patches: [
       patch(
-        'worker/hints.ts',
+        'worker/announcer.ts',
         'written.databaseMs + performance.now() - written.monotonicMs',
         'written.databaseMs',
       ),

@@ -41,7 +41,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: HALF_A_CALL,
     patches: [
       patch(
-        'transactions/callers-transaction.ts',
+        'transactions/calls-in-order.ts',
         '      if (before !== undefined) await before;\n',
         '',
       ),

@@ -5,7 +5,7 @@ import {
   listen,
   PROBE_MS,
   SessionProof,
-} from '../../../src/delay-queue/cluster/listener.js';
+} from '../../../src/delay-queue/cluster/session-proof.js';
 import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import type { Runner } from '../../../src/delay-queue/database/runner.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';

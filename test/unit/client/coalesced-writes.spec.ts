@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { CoalescedWrites } from '../../../src/delay-queue/client/coalescer.js';
+import { CoalescedWrites } from '../../../src/delay-queue/client/coalesced-writes.js';
 import type { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
 import type { Runner } from '../../../src/delay-queue/database/runner.js';
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
+import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
 import {
   encodeAborts,
   encodeVacant,
   encodeWakes,
   type HintedWake,
   nodesHint,
-  Notifier,
   parseHint,
   probeHint,
-} from '../../../src/delay-queue/cluster/notifier.js';
+} from '../../../src/delay-queue/cluster/hint.js';
 import { groupNumber } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { type Hint, Notifier, parseHint } from '../../../src/delay-queue/cluster/notifier.js';
+import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
+import { type Hint, parseHint } from '../../../src/delay-queue/cluster/hint.js';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import { groupNumber } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';

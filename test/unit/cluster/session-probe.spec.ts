@@ -2,14 +2,14 @@ import { EventEmitter } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Client } from 'pg';
-import { probeHint } from '../../../src/delay-queue/cluster/notifier.js';
+import { probeHint } from '../../../src/delay-queue/cluster/hint.js';
 import {
   hears,
   type Hearing,
   PROBE_MS,
   SessionProof,
   unlisten,
-} from '../../../src/delay-queue/cluster/listener.js';
+} from '../../../src/delay-queue/cluster/session-proof.js';
 import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { type Signal, signal } from '../../support/delay-node.js';
 

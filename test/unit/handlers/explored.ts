@@ -4,7 +4,8 @@ import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import type { Delay, DelayContext } from '../../../src/delay-queue/api/delay.js';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { HandlerExplorer, Invoker } from '../../../src/delay-queue/handlers/handler.explorer.js';
+import { HandlerExplorer } from '../../../src/delay-queue/handlers/handler.explorer.js';
+import { Invoker } from '../../../src/delay-queue/handlers/invoker.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
 import { NestEnhancers } from '../../../src/delay-queue/handlers/enhancers.js';
 import {

@@ -13,7 +13,7 @@ import {
   RepeatDelay,
 } from 'nestjs-delay-queue';
 import ts from 'typescript';
-import { limitsOf } from '../../../src/delay-queue/handlers/handler.registry.js';
+import { limitsOf } from '../../../src/delay-queue/handlers/handler-limits.js';
 import { calls, CTX, DELAY, explored, refusalOf } from './explored.js';
 
 /** A class with one handler. */

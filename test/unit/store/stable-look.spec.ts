@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayUnstableError } from '../../../src/delay-queue/api/errors.js';
-import { orHeld, untilStable } from '../../../src/delay-queue/store/selection.store.js';
+import { orHeld, untilStable } from '../../../src/delay-queue/store/held-rows.js';
 import { HELD_MAX_MS } from '../../../src/delay-queue/store/sql/fragments/clock.js';
 import type { Runner } from '../../../src/delay-queue/database/runner.js';
 

@@ -1,14 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import {
-  type Growth,
-  Idle,
-  pauseMs,
-  RecurringTask,
-  TaskHealth,
-  Trigger,
-} from '../../../src/delay-queue/tasks/recurring-task.js';
+import { Idle, RecurringTask } from '../../../src/delay-queue/tasks/recurring-task.js';
+import { Trigger } from '../../../src/delay-queue/tasks/trigger.js';
+import { type Growth, pauseMs } from '../../../src/delay-queue/tasks/pauses.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
 import { LATE, within } from '../../../src/delay-queue/tasks/signal.js';
 import { signal } from '../../support/delay-node.js';
 

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { Attempt } from '../../../src/delay-queue/worker/attempt.js';
 import { InFlight } from '../../../src/delay-queue/worker/claims.js';
-import { AbortRequests, AbortWatch } from '../../../src/delay-queue/worker/hints.js';
+import { AbortRequests } from '../../../src/delay-queue/worker/abort-watch.js';
+import { AbortWatch } from '../../../src/delay-queue/worker/abort-watch.js';
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 

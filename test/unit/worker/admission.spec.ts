@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Handler, Limit } from '../../../src/delay-queue/handlers/handler.registry.js';
+import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
+import type { Limit } from '../../../src/delay-queue/handlers/handler-limits.js';
 import { StatementSize } from '../../../src/delay-queue/store/statement-size.js';
 import {
   admission,
   type Allowance,
   type ClaimTerms,
-} from '../../../src/delay-queue/worker/admission.js';
+} from '../../../src/delay-queue/worker/allowance.js';
 import { HandlerConnections, NameState } from '../../../src/delay-queue/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { TaskHealth } from '../../../src/delay-queue/tasks/recurring-task.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
 import { BeginCoolDown } from '../../../src/delay-queue/worker/begin-cool-down.js';
 
 const BROKEN = new Error('too many clients already');

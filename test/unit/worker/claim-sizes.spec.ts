@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
-import { ClaimSizes } from '../../../src/delay-queue/worker/limits.js';
+import { ClaimSizes } from '../../../src/delay-queue/worker/claim-sizes.js';
 import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 

@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Claimer } from '../../../src/delay-queue/worker/claimer.js';
-import { ClaimSizes } from '../../../src/delay-queue/worker/limits.js';
+import { ClaimSizes } from '../../../src/delay-queue/worker/claim-sizes.js';
 import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { ClaimedRow, ClaimRequest } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { TaskHealth } from '../../../src/delay-queue/tasks/recurring-task.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
 
 const LEASE_MS = 60_000;
 /** On the database's clock. */

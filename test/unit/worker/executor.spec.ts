@@ -7,7 +7,7 @@ import { Executor } from '../../../src/delay-queue/worker/executor.js';
 import type { FencedParts } from '../../../src/delay-queue/worker/fenced-transaction.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
 import { InFlight } from '../../../src/delay-queue/worker/claims.js';
-import { TaskHealth } from '../../../src/delay-queue/tasks/recurring-task.js';
+import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 import { signal } from '../../support/delay-node.js';
 

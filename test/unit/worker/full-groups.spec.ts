@@ -1,5 +1,6 @@
 import { afterAll, expect, it } from '@jest/globals';
-import { ClaimSizes, Throttles } from '../../../src/delay-queue/worker/limits.js';
+import { Throttles } from '../../../src/delay-queue/worker/limits.js';
+import { ClaimSizes } from '../../../src/delay-queue/worker/claim-sizes.js';
 import { SlotKeeper } from '../../../src/delay-queue/worker/admission.js';
 import { type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
 import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { HintedWake } from '../../../src/delay-queue/cluster/notifier.js';
-import { HintedRows, HintFollower } from '../../../src/delay-queue/worker/hints.js';
+import type { HintedWake } from '../../../src/delay-queue/cluster/hint.js';
+import { HintFollower } from '../../../src/delay-queue/worker/hint-follower.js';
+import { HintedRows } from '../../../src/delay-queue/worker/hinted-rows.js';
 import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { signal } from '../../support/delay-node.js';

@@ -8,7 +8,7 @@ import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.regis
 import { Attempt, OnDead, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
 import { argumentsOf, argumentsWith, Call } from '../../../src/delay-queue/worker/call.js';
 import { Completer } from '../../../src/delay-queue/worker/completer.js';
-import { readPayloads } from '../../../src/delay-queue/worker/executor.js';
+import { readPayloads } from '../../../src/delay-queue/worker/invoke.js';
 
 const error = new Error('no');
 

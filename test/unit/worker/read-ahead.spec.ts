@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
 import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
-import { ReadAhead } from '../../../src/delay-queue/worker/timer-queue.js';
+import { ReadAhead } from '../../../src/delay-queue/worker/read-ahead.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 

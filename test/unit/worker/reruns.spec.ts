@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Reruns } from '../../../src/delay-queue/worker/reruns.js';
-import type { Rerun, RerunPlaced, RerunStore } from '../../../src/delay-queue/store/many.store.js';
+import type { Rerun, RerunPlaced, RerunStore } from '../../../src/delay-queue/store/rerun.store.js';
 import { Idle } from '../../../src/delay-queue/tasks/recurring-task.js';
 
 const EVERY_MS = 3_600_000;

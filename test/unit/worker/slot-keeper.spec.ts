@@ -1,10 +1,13 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Handler, Limit } from '../../../src/delay-queue/handlers/handler.registry.js';
+import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
+import type { Limit } from '../../../src/delay-queue/handlers/handler-limits.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
-import { admission, SlotKeeper } from '../../../src/delay-queue/worker/admission.js';
+import { SlotKeeper } from '../../../src/delay-queue/worker/admission.js';
+import { admission } from '../../../src/delay-queue/worker/allowance.js';
 import { type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
-import { ClaimSizes, Throttles } from '../../../src/delay-queue/worker/limits.js';
+import { Throttles } from '../../../src/delay-queue/worker/limits.js';
+import { ClaimSizes } from '../../../src/delay-queue/worker/claim-sizes.js';
 import type { NameState, NameStates } from '../../../src/delay-queue/worker/name-state.js';
 import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
 import { nameStates } from '../../support/name-states.js';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { TestClock } from '../../../src/delay-queue/worker/manual-runs.js';
+import { TestClock } from '../../../src/delay-queue/worker/test-clock.js';
 import type {
   TestClockState,
   TestClockStore,

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import { Announcer } from '../../../src/delay-queue/worker/hints.js';
+import { Announcer } from '../../../src/delay-queue/worker/announcer.js';
 import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
 import { TimerQueue, type OpenClaims } from '../../../src/delay-queue/worker/timer-queue.js';
 import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';

@@ -9,7 +9,7 @@ import {
 } from '../../database/driver-errors.js';
 import type { Runner } from '../../database/runner.js';
 import { allOf, ON_PRIMARY, tablesOf } from '../../database/tables.js';
-import { type Growth, pauseMs, rest } from '../../tasks/recurring-task.js';
+import { type Growth, pauseMs, rest } from '../../tasks/pauses.js';
 import type { AsText } from '../rows/answers.js';
 import { texts } from '../rows/delay-rows.js';
 import { functionsOf } from './functions.js';

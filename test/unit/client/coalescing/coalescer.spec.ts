@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Coalescer, ownError, PendingCall } from '../../../../src/delay-queue/client/coalescer.js';
+import { Coalescer } from '../../../../src/delay-queue/client/coalescer.js';
+import { ownError, PendingCall } from '../../../../src/delay-queue/client/pending-call.js';
 
 /** A statement that is on its way. */
 interface Statement {
