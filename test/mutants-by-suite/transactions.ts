@@ -124,7 +124,7 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         SESSION,
-        'if (this.guard.neverBegan || (isUnfit && this.guard.hasNotBegun)) return true;',
+        'if (this.#ahead?.hasFailed || (isUnfit && this.#ahead?.isWaiting)) return true;',
         '',
       ),
     ],
@@ -153,12 +153,12 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
   },
   'does-not-ask-the-server': {
     about: 'takes each ROLLBACK within a transaction for one to a savepoint',
-    patches: [patch(SESSION, ' || (hasRolledBack && this.guard.rollsBack)', '')],
+    patches: [patch(SESSION, ' || (hasRolledBack && this.#ahead?.rollsBack)', '')],
     tests: ['integration/handlers-transaction/ended-by-sql'],
   },
   'takes-each-rollback-for-the-end': {
     about: 'takes a ROLLBACK to a savepoint for that of the transaction',
-    patches: [patch(SESSION, ' && this.guard.rollsBack)', ')')],
+    patches: [patch(SESSION, ' && this.#ahead?.rollsBack)', ')')],
     tests: ['integration/handlers-transaction/ended-by-sql'],
   },
   'knows-no-prepared-rollback': {

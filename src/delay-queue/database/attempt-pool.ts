@@ -67,7 +67,8 @@ export class AttemptPool {
 
   /** To be called before the first statement of an own session, or behind the BEGIN of another. */
   async identify(client: PoolClient): Promise<void> {
-    if (this.areOwn && this.#sessions.has(client)) return;
+    const isKnown = this.#sessions.get(client)?.began === null;
+    if (this.areOwn && isKnown) return;
     const { rows } = this.areOwn
       ? await client.query<ServerSession>(ownSessionSql(), [this.idleMs])
       : await client.query<ServerSession>(sessionSql());

@@ -7,6 +7,7 @@ import type { Runner } from '../database/runner.js';
 import { dataSourceOf, SessionWatch } from '../database/session-watch.js';
 import { endSessionSql, takesWritesSql } from '../database/sessions.sql.js';
 import { TransactionEnds } from './commit-hooks.js';
+import { BeginAhead } from './begin-ahead.js';
 import { committed, isInTransaction, wasEnded } from './handlers-client.js';
 import { TransactionGuard } from './transaction-guard.js';
 
@@ -31,6 +32,8 @@ interface Began {
  */
 export class AttemptSession {
   readonly guard: TransactionGuard;
+  /** Undefined before the transaction, and where no connection is seen, as with `pg-native`. */
+  #ahead: BeginAhead | undefined;
   #began: Began | undefined;
   #ending: Promise<void> | undefined;
   #isReleased = false;
@@ -73,7 +76,7 @@ export class AttemptSession {
     if (this.#isClosed) return false;
     const isUnfit = this.engine.attempts.isUnfit(this.client);
     // The server's last word may have come before anything was sent.
-    if (this.guard.neverBegan || (isUnfit && this.guard.hasNotBegun)) return true;
+    if (this.#ahead?.hasFailed || (isUnfit && this.#ahead?.isWaiting)) return true;
     if (!isUnfit) return false;
     try {
       const { rows } = await this.client.query<{ writes: string }>(takesWritesSql());
@@ -107,9 +110,9 @@ export class AttemptSession {
       logged(runner, START);
       Object.assign(runner, { isTransactionActive: true, transactionDepth: 1 });
     }
-    // `pg-native` shows no connection, on which BEGIN could be sent with the first statement.
     const goesAhead = areOwn && watch !== undefined && !isHeard;
-    if (watch !== undefined) guard.beginsWith(goesAhead ? [START, ...limits] : []);
+    if (watch !== undefined) this.#ahead = BeginAhead.on(client);
+    this.#ahead?.with(goesAhead ? [START, ...limits] : []);
     if (!goesAhead && !isHeard) await client.query([START, ...limits].join('; '));
     if (!areOwn) await engine.attempts.identify(client);
     watch?.begins();
@@ -136,7 +139,7 @@ export class AttemptSession {
     work: (runner: Runner) => Promise<void>,
     committing: () => void,
   ): Promise<QueryResult> {
-    const { client, guard } = this;
+    const { client } = this;
     const statements = this.#statements;
     let answer: QueryResult | undefined;
     const runner: Runner = {
@@ -148,7 +151,8 @@ export class AttemptSession {
         }),
     };
     try {
-      await guard.beginNow();
+      // What begins a transaction goes ahead of a statement.
+      if (this.#ahead?.isWaiting) await client.query('SELECT');
       this.#unlessAnother();
       await work(runner);
       if (answer === undefined) committing();
@@ -165,14 +169,14 @@ export class AttemptSession {
    */
   #unlessAnother(): void {
     const hasRolledBack = this.#began?.watch.rollbacks !== this.#began?.rollbacks;
-    if (this.isEnded || (hasRolledBack && this.guard.rollsBack)) throw wasEnded();
+    if (this.isEnded || (hasRolledBack && this.#ahead?.rollsBack)) throw wasEnded();
   }
 
   /** Does nothing without a transaction, or where its session is gone and the transaction with it. */
   async rollback(): Promise<void> {
     const { runner, guard } = this;
     try {
-      if (guard.hasNotBegun) Object.assign(runner, { isTransactionActive: false });
+      if (this.#ahead?.isWaiting) Object.assign(runner, { isTransactionActive: false });
       else if (runner.isTransactionActive) {
         await guard.byEngine(() => runner.rollbackTransaction());
       }
@@ -237,6 +241,8 @@ export class AttemptSession {
   async #release(): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
+    // The next user of the connection begins a transaction of its own, or none.
+    this.#ahead?.with([]);
     await this.guard.release();
     this.client.release();
   }

@@ -35,7 +35,9 @@ export class BeginAhead {
   #isRefused = false;
   #rollsBack = false;
 
-  static on(wire: Wire): BeginAhead {
+  /** @param client of `pg`, whose connection is visible */
+  static on(client: object): BeginAhead {
+    const wire = Reflect.get(client, 'connection') as Wire;
     let known = ahead.get(wire);
     if (known === undefined) ahead.set(wire, (known = new BeginAhead(wire)));
     return known;

@@ -6,7 +6,7 @@ import {
   DelayRolledBackError,
   DelayTransactionOverError,
 } from '../api/errors.js';
-import { BeginAhead, type Wire } from './begin-ahead.js';
+import type { Wire } from './begin-ahead.js';
 import { transactionEndIn } from './transaction-end.js';
 
 function withMethods<Its extends object>(its: Its, methods: Record<string, unknown>): Its {
@@ -85,8 +85,6 @@ interface Statement {
  * The connection of a transactional attempt, as its handler sees it. Statements go to the real
  * client one at a time; the others wait here, where they can still be refused. In the client's own
  * queue they would be sent, whatever became of the attempt. After `seal`, all are refused.
- *
- * What begins the transaction goes ahead of the first one, which so costs no round trip of its own.
  */
 export class HandlersClient {
   readonly facade: PoolClient;
@@ -95,7 +93,6 @@ export class HandlersClient {
   #sent: Statement | undefined;
   #isSealed = false;
   #onQuiet: (() => void) | undefined;
-  #begin: BeginAhead | undefined;
 
   /** @param isEnded the server ended the attempt's transaction: later writes would be kept */
   constructor(
@@ -109,40 +106,6 @@ export class HandlersClient {
       end: forbidden,
       release: forbidden,
     });
-  }
-
-  /**
-   * @param statements without parameters or rows, that begin the transaction; none: it begins in another
-   * way
-   */
-  beginsWith(statements: readonly string[]): void {
-    this.#begin = BeginAhead.on(this.#connection as Wire);
-    this.#begin.with(statements);
-  }
-
-  /** Nothing was sent yet, and so there is no transaction. */
-  get hasNotBegun(): boolean {
-    return this.#begin?.isWaiting === true;
-  }
-
-  /** The session has refused to begin it, or ended before. To be asked when nothing is in flight. */
-  get neverBegan(): boolean {
-    return this.#begin?.hasFailed === true;
-  }
-
-  /** A text that rolls back was sent all the same, past this client. */
-  get rollsBack(): boolean {
-    return this.#begin?.rollsBack === true;
-  }
-
-  /** The next user of the connection begins a transaction of its own, or none. */
-  forgetBegin(): void {
-    this.#begin?.with([]);
-  }
-
-  /** For statements that do not come from the handler. */
-  async beginNow(): Promise<void> {
-    if (this.hasNotBegun) await this.client.query('SELECT');
   }
 
   get isBusy(): boolean {

@@ -57,27 +57,6 @@ export class TransactionGuard {
     return this.#engine.run(work);
   }
 
-  /** See `HandlersClient`. */
-  beginsWith(statements: readonly string[]): void {
-    this.#handlers.beginsWith(statements);
-  }
-
-  get hasNotBegun(): boolean {
-    return this.#handlers.hasNotBegun;
-  }
-
-  get neverBegan(): boolean {
-    return this.#handlers.neverBegan;
-  }
-
-  get rollsBack(): boolean {
-    return this.#handlers.rollsBack;
-  }
-
-  beginNow(): Promise<void> {
-    return this.#handlers.beginNow();
-  }
-
   /**
    * Lets TypeORM commit the attempt's transaction.
    * @param instead replaces its COMMIT, and chooses what is sent with it
@@ -119,7 +98,6 @@ export class TransactionGuard {
    */
   async release(): Promise<void> {
     this.seal();
-    this.#handlers.forgetBegin();
     const released = this.#release();
     Object.assign(this.runner, { isReleased: false });
     await released;

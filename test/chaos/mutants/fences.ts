@@ -43,6 +43,12 @@ const BELIEVES_IN_THE_LEASE = [
     'const beginsByMs = performance.now() + leaseMs / 2;',
     'const beginsByMs = performance.now() + 600_000;',
   ),
+  // The server would end its session, idle for a lease.
+  patch(
+    TRANSACTION,
+    'await session.begin(this.call.handler.leaseMs);',
+    'await session.begin(600_000);',
+  ),
 ];
 
 /**

@@ -135,7 +135,7 @@ describe('the first statement of a handler', () => {
     const { url } = acting.dataSource.options as PostgresDataSourceOptions;
     const client = new Client({ connectionString: url });
     await client.connect();
-    const begin = BeginAhead.on(Reflect.get(client, 'connection') as never);
+    const begin = BeginAhead.on(client);
     begin.with(['START TRANSACTION', 'SET LOCAL no_such_setting = 1']);
     await expect(client.query(text, values)).rejects.toThrow(/no_such_setting/);
     expect([begin.isWaiting, begin.hasFailed]).toEqual([false, true]);

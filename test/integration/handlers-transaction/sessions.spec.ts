@@ -70,19 +70,33 @@ it('an application that has taken every connection of its pool stops no handler'
   expect(await effects()).toEqual([{ key: 'k' }]);
 });
 
+/** How long its transactions may be idle, in milliseconds. */
+const limits: number[] = [];
+
+const asks = (name: 'test.fenced' | 'test.long', timeout: Duration) =>
+  fencedHandler(
+    name,
+    async (_, { manager }) => {
+      const [{ setting }] = await manager.query(
+        `SELECT setting::int FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'`,
+      );
+      limits.push(setting);
+    },
+    { timeout },
+  );
+
+it('a session that has run attempts before it has proven to be its own is limited like any other', async () => {
+  const proven = signal<() => void>();
+  stage.parts.intercept(EngineConnections, 'prepareStatements', ({ real }) => proven.resolve(real));
+  const options = { lease: '10m', transactionalConnections: 1 } as const;
+  const node = await stage.start({ providers: [asks(NAME, '30s')], options });
+  await run(node);
+  (await proven.promise)();
+  await run(node);
+  expect(limits.splice(0)).toEqual([600_000, 600_000]);
+});
+
 it('its transaction may be idle for as long as its lease lasts, and no longer', async () => {
-  const limits: number[] = [];
-  const asks = (name: 'test.fenced' | 'test.long', timeout: Duration) =>
-    fencedHandler(
-      name,
-      async (_, { manager }) => {
-        const [{ setting }] = await manager.query(
-          `SELECT setting::int FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'`,
-        );
-        limits.push(setting);
-      },
-      { timeout },
-    );
   const providers = [asks('test.fenced', '30s'), asks('test.long', '20m')];
   const node = await start({ providers, options: { transactionalConnections: 1 } });
   for (const name of ['test.fenced', 'test.long', 'test.fenced'] as const) {
@@ -90,7 +104,7 @@ it('its transaction may be idle for as long as its lease lasts, and no longer', 
     await node.delays.schedule(name, null, { after: 0, key: 'k' });
     await completed;
   }
-  expect(limits).toEqual([600_000, 1_200_500, 600_000]);
+  expect(limits.splice(0)).toEqual([600_000, 1_200_500, 600_000]);
 });
 
 it('an application can destroy its DataSource while a handler runs, which goes on', async () => {
