@@ -6,8 +6,11 @@ export const COPIED = ['LICENSE', 'docs/operations/alerts.yaml', 'docs/operation
 
 const AT_THE_TOP = ['README.md', 'README.zh-CN.md', 'CHANGELOG.md'];
 
-/** The designs of others are programs of the repository, and pictures make most of its size. */
-const LEFT_OUT = /^docs\/classics\/|\.(?!md$)\w+$/;
+/**
+ * The sample shop and the designs of others are programs of the repository, and pictures make most of its
+ * size.
+ */
+const LEFT_OUT = /^docs\/(?:classics\/|shop\.md$)|\.(?!md$)\w+$/;
 
 const FENCED = /(^```[\s\S]*?^```$)/gm;
 const IMAGE = /^!\[[^\]]*\]\([^)]*\)\n\n?/gm;
