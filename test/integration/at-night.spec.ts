@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DelayHealth, type HealthOptions, type HealthReason } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import type { Pool } from 'pg';
 import { RESOLVED_OPTIONS } from '../../src/delay-queue/config/options.js';
 import { DatabaseClock } from '../../src/delay-queue/database/database-clock.js';
 import { Engine } from '../../src/delay-queue/worker/engine.js';
+import { occupyAttempts } from '../support/attempt-sessions.js';
 import { type DelayNode, fencedHandler, plainHandler } from '../support/delay-node.js';
 import { IS_LISTENER } from '../support/listener.js';
 import { OpenTransactions } from '../support/open-transactions.js';
@@ -179,18 +179,15 @@ it('a database that is gone: so, and only that', async () => {
   await stage.sql(`UPDATE pg_database SET datallowconn = true WHERE datname = '${name}'`);
 });
 
-it('a pool that is used up: begin fails', async () => {
+it('sessions for attempts that are used up: begin fails', async () => {
   node = await stage.start({ providers: [fencedHandler(NAME, nothing)], poolMax: 2 });
-  const runners = [node.dataSource.createQueryRunner(), node.dataSource.createQueryRunner()];
-  for (const runner of runners) await runner.connect();
-  const { master } = node.dataSource.driver as unknown as { master: Pool };
-  master.options.connectionTimeoutMillis = 100;
+  const release = await occupyAttempts(node, 2, 100);
   await node.delays.schedule(NAME, null, { after: 0, key: KEY });
   await until(
     () => reasons(),
     (all) => all.some((each) => each.reason === 'taskFailing' && each.task === 'begin'),
   );
-  for (const runner of runners) await runner.release();
+  release();
 });
 
 it("a group's crowd: queued, with so many of the group in front", async () => {
