@@ -16,7 +16,7 @@ export interface Wire {
 /** Messages with which the server answers a statement without rows. */
 const ANSWERS: ReadonlySet<string> = new Set(['parseComplete', 'bindComplete', 'commandComplete']);
 
-/** Others end a transaction with a word of their own in the server's answer. */
+/** The server answers each other end of a transaction with its own command tag; `ROLLBACK TO` shares this one. */
 const MAY_ROLL_BACK = /\b(?:rollback|abort)\b/i;
 
 const ahead = new WeakMap<object, BeginAhead>();
@@ -75,7 +75,7 @@ export class BeginAhead {
     return isGone || this.#isRefused || this.#unanswered > 0;
   }
 
-  /** Whether a text was sent since that rolls back the transaction: it may have begun the next one. */
+  /** Whether a text that rolls back the transaction was sent since: it may have begun the next one. */
   get rollsBack(): boolean {
     return this.#rollsBack;
   }
