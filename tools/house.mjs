@@ -10,9 +10,9 @@ import ts from 'typescript';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const LIBRARY = 'src/delay-queue/';
 /** Folders that look at, steer or decorate the core; `dashboard` is counted apart. */
-const RING = ['ops', 'cli', 'command-line', 'testing', 'opentelemetry', 'dashboard'];
-/** What the ring may import of the core. */
-const PORT = /^(core\/)?(index|ops)\.ts$/;
+const RING = ['ops', 'cli', 'testing', 'opentelemetry', 'dashboard'];
+/** What the ring may import of the core: its words, its diagnosis and its port; and the entry that puts core and ring together. */
+const PORT = /^(core\/(index|diagnosis|ops)|index)\.ts$/;
 
 const filesIn = (folder, endings) =>
   readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true })
@@ -38,6 +38,11 @@ class Source {
 
   get isRing() {
     return RING.includes(this.folder);
+  }
+
+  /** The entry and the module are neither: they put core and ring together. */
+  get isCore() {
+    return this.folder === 'core';
   }
 
   /** Files of the library that it imports or exports from. */
@@ -118,9 +123,7 @@ function constructorParameters(sources) {
 /** Fields of the worker that are maps by the id of a delay. */
 function mapsById(sources) {
   let count = 0;
-  for (const source of sources.filter(
-    ({ folder, file }) => folder === 'worker' || file.includes('core/worker'),
-  )) {
+  for (const source of sources.filter(({ file }) => file.includes('core/worker/'))) {
     count += source.text.match(/#\w+ = new Map<number, /g)?.length ?? 0;
   }
   return count;
@@ -129,7 +132,9 @@ function mapsById(sources) {
 /** The longest way from import to import within the worker. */
 function floors(sources) {
   const within = new Map(
-    sources.filter(({ file }) => /\/worker\//.test(file)).map((source) => [source.file, source]),
+    sources
+      .filter(({ file }) => file.includes('core/worker/'))
+      .map((source) => [source.file, source]),
   );
   const depths = new Map();
   const depthOf = (file) => {
@@ -143,10 +148,19 @@ function floors(sources) {
   return Math.max(0, ...[...within.keys()].map(depthOf));
 }
 
-/** Names that the main entry exports. */
-function exportedNames({ tree }) {
-  const exported = tree.statements.filter(ts.isExportDeclaration);
-  return sum(exported.map(({ exportClause }) => exportClause?.elements?.length ?? 1));
+/** Names that the entry exports, those behind a star too. */
+function exportedNames({ file, tree }) {
+  const counts = tree.statements.map((statement) => {
+    const isExported = statement.modifiers?.some(
+      ({ kind }) => kind === ts.SyntaxKind.ExportKeyword,
+    );
+    if (!ts.isExportDeclaration(statement)) return isExported === true ? 1 : 0;
+    const { exportClause, moduleSpecifier } = statement;
+    if (exportClause !== undefined) return exportClause.elements.length;
+    const from = path.join(path.dirname(file), moduleSpecifier.text).replace(/\.js$/, '.ts');
+    return exportedNames(byFile.get(from));
+  });
+  return sum(counts);
 }
 
 const membersOf = (sources, name) => {
@@ -185,7 +199,7 @@ const isOrdinary = (field) =>
 
 const sources = filesIn(LIBRARY, ['.ts', '.tsx']).map((file) => new Source(file));
 const byFile = new Map(sources.map((source) => [source.file, source]));
-const core = sources.filter(({ isRing }) => !isRing);
+const core = sources.filter(({ isCore }) => isCore);
 const withoutDashboard = sources.filter(({ folder }) => folder !== 'dashboard');
 const names = withoutDashboard.map(namesOf);
 const functions = names.flatMap((each) => each.functions);
@@ -205,17 +219,16 @@ const markdown = ['docs', 'examples'].flatMap((folder) => {
 });
 const late = withoutDashboard.filter(({ mainClassAt = 0 }) => mainClassAt > 0.4);
 const lines = (all) => sum(all.map((source) => source.lines));
-const ofCore = ({ isRing }) => !isRing;
 
 const ROWS = [
   ['core: files', core.length, '≤ 110'],
   ['core: raw lines', lines(core), '≤ 22,000'],
   ['all without the dashboard: raw lines', lines(withoutDashboard), '≤ 29,000'],
   ['the dashboard: raw lines', lines(sources.filter(({ folder }) => folder === 'dashboard')), ''],
-  ['imports from core to ring', ways.filter(([from, to]) => ofCore(from) && to.isRing).length, '0'],
+  ['imports from core to ring', ways.filter(([from, to]) => from.isCore && to.isRing).length, '0'],
   [
     'imports from ring to core past index and ops',
-    ways.filter(([from, to]) => from.isRing && ofCore(to) && !PORT.test(to.inLibrary)).length,
+    ways.filter(([from, to]) => from.isRing && !to.isRing && !PORT.test(to.inLibrary)).length,
     '0',
   ],
   ['maps by the id of a delay in the worker', mapsById(sources), '1'],

@@ -1,10 +1,10 @@
 import type { Client, QueryResult } from 'pg';
-import { removeOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
-import { engineSettings } from '../../src/delay-queue/database/connection-config.js';
-import { PreparedStatements } from '../../src/delay-queue/database/prepared-statements.js';
-import { tablesOf } from '../../src/delay-queue/database/tables.js';
-import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
-import type { ClaimedRow } from '../../src/delay-queue/store/rows/attempt-rows.js';
+import { removeOneSql } from '../../src/delay-queue/core/store/sql/attempts.sql.js';
+import { engineSettings } from '../../src/delay-queue/core/database/connection-config.js';
+import { PreparedStatements } from '../../src/delay-queue/core/database/prepared-statements.js';
+import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
+import { AttemptStore } from '../../src/delay-queue/core/store/attempt.store.js';
+import type { ClaimedRow } from '../../src/delay-queue/core/store/rows/answers.js';
 import type { Adapter, BenchWorker, Hears, Running } from './adapter.js';
 import { OURS } from './ours.js';
 import { connect } from '../server/bench-server.js';
@@ -78,7 +78,7 @@ async function openWorker(url: string, _running: Running, hears: Hears): Promise
 
 async function attemptsOn(url: string) {
   const client = await connect(url);
-  const tables = tablesOf('delay_queue');
+  const tables = qualifiedTables('delay_queue');
   await client.query(`PREPARE remove AS ${removeOneSql(tables, 'ends')}`);
   const attempt = async ({ id, epoch }: ClaimedRow, n: number): Promise<void> => {
     await client.query('BEGIN');

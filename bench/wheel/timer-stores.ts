@@ -1,4 +1,4 @@
-import { TimingWheel } from '../../src/delay-queue/timer-wheel/timing-wheel.js';
+import { TimingWheel } from '../../src/delay-queue/core/timer-wheel/timing-wheel.js';
 import { QuadHeap } from './quad-heap.js';
 
 /** How long firing took in all, and the longest that the event loop stood still. */

@@ -12,9 +12,9 @@ import {
   Optional,
 } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { DelayConfigError } from './api/errors.js';
-import { DelayEvents } from './api/events.js';
-import { Producer } from './client/producer.js';
+import { DelayConfigError } from './core/api/errors.js';
+import { DelayEvents } from './core/api/events.js';
+import { DelayClient } from './core/client/delay-client.js';
 import {
   checkAsyncOptions,
   checkModuleOptions,
@@ -22,28 +22,28 @@ import {
   GIVEN_OPTIONS,
   RESOLVED_OPTIONS,
   type ResolvedOptions,
-} from './config/options.js';
-import { resolveOptions } from './config/resolve-options.js';
+} from './core/config/options.js';
+import { resolveOptions } from './core/config/resolve-options.js';
 import {
   DATA_SOURCE,
   type DataSourceChoice,
   dataSourceProvider,
-} from './database/chosen-data-source.js';
-import { DelayAdmin } from './delay.admin.js';
-import { DelayHealth } from './delay.health.js';
-import { DelayLog } from './delay.log.js';
-import { DelayTrace } from './delay.trace.js';
-import { DelayService } from './delay.service.js';
-import { DelayWorker } from './delay.worker.js';
-import { HandlerExplorer } from './handlers/handler.explorer.js';
-import { Invoker } from './handlers/invoker.js';
-import { HandlerRegistry } from './handlers/handler.registry.js';
-import { DISCOVERY, NestEnhancers, ofThisCopy } from './handlers/enhancers.js';
-import { WheelAlarm } from './timer-wheel/wheel-alarm.js';
-import { WheelService } from './timer-wheel/wheel.service.js';
-import { Engine } from './worker/engine.js';
-import { BUILT } from './worker/wiring.js';
-import { FirstModule, LastModule, takePlaces, hearEnds } from './module-ends.js';
+} from './core/database/chosen-data-source.js';
+import { DelayAdmin } from './core/module/delay.admin.js';
+import { DelayHealth } from './ops/delay.health.js';
+import { DelayLog } from './core/module/delay.log.js';
+import { DelayTrace } from './core/module/delay.trace.js';
+import { DelayService } from './core/module/delay.service.js';
+import { DelayWorker } from './core/module/delay.worker.js';
+import { HandlerExplorer } from './core/handlers/handler.explorer.js';
+import { Invoker } from './core/handlers/invoker.js';
+import { HandlerRegistry } from './core/handlers/handler.registry.js';
+import { DISCOVERY, NestEnhancers, ofThisCopy } from './core/handlers/enhancers.js';
+import { WheelAlarm } from './core/timer-wheel/wheel-alarm.js';
+import { WheelService } from './core/timer-wheel/wheel.service.js';
+import { Engine } from './core/worker/engine.js';
+import { BUILT } from './core/worker/wiring.js';
+import { FirstModule, LastModule, takePlaces, hearEnds } from './core/module/module-ends.js';
 
 /** Has the option `telemetry` observe this node, from before the first call until it has stopped. */
 @Injectable()
@@ -102,10 +102,10 @@ const EXTRAS: Required<{ [Extra in keyof DelayQueueModuleExtras]: unknown }> = {
   dataSource: undefined,
 };
 
-const PRODUCER: FactoryProvider<Producer> = {
-  provide: Producer,
-  inject: [DATA_SOURCE, Engine, RESOLVED_OPTIONS, DelayTrace],
-  useFactory: (...given: ConstructorParameters<typeof Producer>) => new Producer(...given),
+const CLIENT: FactoryProvider<DelayClient> = {
+  provide: DelayClient,
+  inject: [DATA_SOURCE, Engine, RESOLVED_OPTIONS, DelayEvents],
+  useFactory: (...given: ConstructorParameters<typeof DelayClient>) => new DelayClient(...given),
 };
 
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOptions>({
@@ -135,7 +135,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       DelayTrace,
       DelayWorker,
       Engine,
-      PRODUCER,
+      CLIENT,
       { provide: BUILT, useValue: () => {} },
       HandlerExplorer,
       HandlerRegistry,

@@ -1,69 +1,7 @@
-// `export *`: only then does `declare module` merge into DelayPayloads.
-export {
-  type NotStorable,
-  type Storable,
-  type PlainJson,
-  type StorableParts,
-  type StorableMembers,
-  type ParsedPayloads,
-  type DelayPayloads,
-  type DelayName,
-  type PayloadOf,
-  type ParsedPayloadOf,
-  type StorablePayloads,
-  type GivenPayload,
-  type OnConflict,
-  type ScheduleOptions,
-  type DelayHeaders,
-  type InTransaction,
-  type ChangeOptions,
-  type ScheduleItem,
-  type RescheduleTo,
-  type Delay,
-  type LiveState,
-  type EndState,
-  type DelayInfo,
-  type ListedDelay,
-  type DelayRecord,
-} from './api/delay.js';
-export type {
-  DelayContext,
-  TransactionalDelayContext,
-  DeadDelayContext,
-  DelayBatchContext,
-  TransactionalDelayBatchContext,
-  DelayCall,
-  AroundFunction,
-  DelayAround,
-} from './api/delay.js';
-export type {
-  Duration,
-  DurationText,
-  DurationUnit,
-  RepeatEnd,
-  RepeatInterval,
-  RepeatOptions,
-  RepeatRule,
-  CatchUp,
-  DelayRepeat,
-  When,
-  Recurring,
-  Due,
-} from './api/delay.js';
-export type * from './api/selection.js';
-export type { AttemptOutcome, DelayAttempt } from './api/delay.js';
-export type { DelayMove, MoveCall } from './api/delay.js';
-export type { DelayWait } from './api/delay.js';
-export type * from './api/explanation.js';
-export type {
-  CancelOptions,
-  ScheduleResult,
-  CancelResult,
-  RescheduleResult,
-  RetryDeadResult,
-  DiscardDeadResult,
-  RunNowResult,
-} from './api/delay.js';
+// By a star: only then does `declare module` merge into DelayPayloads.
+export type * from './core/api/delay.js';
+export type * from './core/api/selection.js';
+export type * from './core/api/explanation.js';
 export {
   DelayError,
   DelayConfigError,
@@ -80,9 +18,16 @@ export {
   DelayShutdownError,
   DelayUnavailableError,
   DelayOutcomeUnknownError,
-} from './api/errors.js';
-export { printable, printableError } from './api/error-text.js';
-export { DiscardDelay, PostponeDelay } from './api/errors.js';
+  DiscardDelay,
+  PostponeDelay,
+  DelayGuardError,
+  DelayInterceptorError,
+  DelayAroundError,
+  type PayloadIssue,
+  DelayPayloadError,
+  DelayCodecError,
+} from './core/api/errors.js';
+export { printable, printableError } from './core/api/error-text.js';
 export {
   DelayQueueModule,
   type DelayQueueModuleAsyncOptions,
@@ -90,13 +35,13 @@ export {
   type DelayQueueModuleOptions,
   type DelayQueueOptionsFactory,
 } from './delay-queue.module.js';
-export type { DataSourceChoice } from './database/chosen-data-source.js';
-export type { DelayHistoryOptions, DelayQueueOptions } from './config/options.js';
-export { DelayAdmin } from './delay.admin.js';
-export { DelayHealth } from './delay.health.js';
-export type * from './api/health.js';
-export { DelayService } from './delay.service.js';
-export { DelayWorker } from './delay.worker.js';
+export type { DataSourceChoice } from './core/database/chosen-data-source.js';
+export type { DelayHistoryOptions, DelayQueueOptions } from './core/config/options.js';
+export { DelayAdmin } from './core/module/delay.admin.js';
+export { DelayHealth } from './ops/delay.health.js';
+export type * from './core/api/health.js';
+export { DelayService } from './core/module/delay.service.js';
+export { DelayWorker } from './core/module/delay.worker.js';
 export {
   DelayEvents,
   type AttemptEndEvent,
@@ -107,7 +52,8 @@ export {
   type DelayEmitter,
   type DelayEventMap,
   type DelayListener,
-} from './api/events.js';
+  type WrittenEvent,
+} from './core/api/events.js';
 export {
   delayChannels,
   type AttemptEnd,
@@ -126,37 +72,34 @@ export {
   type DelayScheduleMessage,
   type DelaySubscribers,
   type DelayTracingChannel,
-} from './api/channels.js';
-export type { DelayTelemetry, ObservedNode, TracedOperations } from './api/telemetry.js';
-export { OnDelayEvent, type EventMethod } from './handlers/decorators.js';
-export type { DecoratorOf, FitOf, Misfit } from './handlers/decorators.js';
-export { OnDeadDelay, type DeadDelayHandler } from './handlers/decorators.js';
+} from './core/api/channels.js';
+export type { DelayTelemetry, ObservedNode, TracedOperations } from './core/api/telemetry.js';
 export {
+  type DecoratorOf,
+  type FitOf,
+  type Misfit,
   OnDelay,
-  type BatchHandler,
+  OnDelayEvent,
+  OnDeadDelay,
+  type DelayMethod,
   type OnDelayBatchOptions,
   type OnDelayOptions,
-  type PlainHandler,
-  type TransactionalBatchHandler,
-  type TransactionalHandler,
-} from './handlers/decorators.js';
-export type { LimitOptions } from './handlers/handler-limits.js';
-export { RepeatDelay, type RepeatDelayOptions } from './handlers/decorators.js';
-export type { BackoffFunction, BackoffOptions } from './config/backoff.js';
-export type { DelayEnhancers } from './config/options.js';
-export { delayCallOf } from './handlers/delay-request.js';
-export { DelayGuardError, DelayInterceptorError } from './api/errors.js';
-export type { DelayBatchRequest, DelayRequest } from './handlers/delay-request.js';
-export type { PayloadSchema, SchemaResult, SchemaIssue } from './config/payload-schemas.js';
-export type { PayloadCodec, PayloadOwner } from './config/payload-codec.js';
-export { DelayAroundError } from './api/errors.js';
-export { type PayloadIssue, DelayPayloadError, DelayCodecError } from './api/errors.js';
+  RepeatDelay,
+  type RepeatDelayOptions,
+} from './core/handlers/decorators.js';
+export type { LimitOptions } from './core/handlers/handler-limits.js';
+export type { BackoffFunction, BackoffOptions } from './core/config/backoff.js';
+export type { DelayEnhancers } from './core/config/options.js';
+export { delayCallOf } from './core/handlers/delay-request.js';
+export type { DelayBatchRequest, DelayRequest } from './core/handlers/delay-request.js';
+export type { PayloadSchema, SchemaResult, SchemaIssue } from './core/config/payload-schemas.js';
+export type { PayloadCodec, PayloadOwner } from './core/config/payload-codec.js';
 export {
   joinTransaction,
   joinTransactionHost,
   type ClsTransactionHost,
-} from './join-transactions.js';
-export { delayQueueMigrations, type MigrationClass } from './store/tables/migrations.js';
-export { runMigrations } from './store/tables/migrations.js';
-export type { WheelTimer } from './timer-wheel/wheel.service.js';
-export { WHEEL_CAPACITY, WheelService } from './timer-wheel/wheel.service.js';
+} from './core/module/join-transactions.js';
+export { delayQueueMigrations, type MigrationClass } from './core/store/tables/migrations.js';
+export { runMigrations } from './core/store/tables/migrations.js';
+export type { WheelTimer } from './core/timer-wheel/volatile-timers.js';
+export { WHEEL_CAPACITY, WheelService } from './core/timer-wheel/wheel.service.js';

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { DelayExplanation } from 'nestjs-delay-queue';
 import type { Alert } from '../servers/support/prometheus.js';
 import type { Asked, Fault } from './faults.js';
-import { en } from '../../src/delay-queue/dashboard/page/words/en.js';
+import { en } from '../../src/delay-queue/dashboard/page/words/words.js';
 import type { Night } from './night.js';
 import { NAMES } from './shop.js';
 

@@ -193,7 +193,7 @@ describe('several delays', () => {
     await operator.viewer.press('/');
     await operator.viewer.page.keyboard.type(NAME);
     await operator.viewer.press('Enter');
-    await operator.viewer.seesText('These have that name.');
+    await operator.viewer.seesText('These delays have that name.');
     await select(`${NAME} 1`);
     await operator.viewer.button('Select all 130 that match').click();
     await operator.asks('Run now…');

@@ -31,11 +31,11 @@ describe('finding delays', () => {
   it('takes what is typed for a key first, across names, live and past', async () => {
     await viewer.open('');
     await find('order-1');
-    await viewer.seesText('These have exactly this key.');
+    await viewer.seesText('These delays have exactly this key.');
     await viewer.seesKeys(['order-1', 'order-1', 'order-1']);
     const names = await viewer.page.locator('td.name a').allTextContents();
     expect(names).toEqual(expect.arrayContaining([CLOSE, REFUND, 'test.remind']));
-    await viewer.link('Its whole story').click();
+    await viewer.link('Its full story').click();
     await viewer.seesHeading('order-1');
     expect(viewer.query.get('key')).toBe('order-1');
   });
@@ -43,7 +43,7 @@ describe('finding delays', () => {
   it('has the filter in the address: chips come and go, back returns, and a copy of it opens the same', async () => {
     await viewer.open('?view=search');
     await find(MAIL);
-    await viewer.seesText('These have that name.');
+    await viewer.seesText('These delays have that name.');
     await viewer.link('Dead').click();
     await viewer.seesText('Nothing matches');
     expect(Object.fromEntries(viewer.query)).toEqual({ view: 'search', q: MAIL, state: 'dead' });
@@ -89,7 +89,7 @@ describe('finding delays', () => {
     await viewer.open('?view=search&group=late');
     await viewer.seesText('Nothing matches');
     await queue.app.delays.schedule(MAIL, 1, { key: 'late-1', group: 'late', after: '40d' });
-    await viewer.button('Load again').click();
+    await viewer.button('Refresh').click();
     await viewer.seesKeys(['late-1']);
     await queue.app.delays.schedule(MAIL, 1, { key: 'late-2', group: 'late', after: '41d' });
     await viewer.press('r');
@@ -104,7 +104,7 @@ describe('finding delays', () => {
     await box(4).click({ modifiers: ['Shift'] });
     await viewer.seesText('4 selected');
     await viewer.button(`Select all ${MAILS} that match`).click();
-    await viewer.seesText('All that match are selected');
+    await viewer.seesText('Everything that matches is selected');
     await viewer.button('Clear').click();
     expect(await viewer.page.getByText('selected').count()).toBe(0);
   });

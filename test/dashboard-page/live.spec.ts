@@ -76,7 +76,7 @@ describe('the overview', () => {
     const port = Number(new URL(app.url).port);
     await app.stop();
     await viewer.seesBanner('Connection lost. Reconnecting…');
-    await viewer.seesBanner(/You see the state of \d\d:\d\d:\d\d\./);
+    await viewer.seesBanner(/Showing the state as of \d\d:\d\d:\d\d\./);
     await seesLive('1');
     app = await start(port);
     await viewer.seesBanner(null);
@@ -98,7 +98,7 @@ describe('the overview', () => {
 
   it('says why there are no news when the server cannot read them', async () => {
     await app.dataSource.query('ALTER TABLE delay_queue.delay RENAME TO hidden');
-    await viewer.seesBanner('The server failed. Its log has the error.');
+    await viewer.seesBanner('The server failed. The error is in its log.');
     await app.dataSource.query('ALTER TABLE delay_queue.hidden RENAME TO delay');
     await viewer.seesBanner(null);
   });

@@ -106,10 +106,10 @@ describe('an operation on 10,000 dead letters', () => {
     expect(await app.admin.count({ name: DEAD, state: 'dead' })).toBe(5_000);
     await operator.viewer.seesIn('Dead letters', '5,000');
     await operator.strip.getByRole('link', { name: 'Details' }).click();
-    await operator.viewer.seesText('It was stopped. What it had changed stays changed.');
+    await operator.viewer.seesText('It was stopped. The changes it made remain.');
     const changes = operator.viewer.panel('What it changed');
     await changes.getByRole('link', { name: `${DEAD} 100`, exact: true }).waitFor();
-    await operator.viewer.link('More of them').click();
+    await operator.viewer.link('More changes').click();
     await changes.getByRole('link', { name: `${DEAD} 101`, exact: true }).click();
     await operator.viewer.seesHeading(`${DEAD} 101`);
   });
@@ -147,7 +147,7 @@ describe('an operation on 10,000 dead letters', () => {
     await operator.viewer.seesBanner('Connection lost. Reconnecting…');
     await held?.release();
     await restarted;
-    await operator.viewer.seesText('It was stopped. What it had changed stays changed.');
+    await operator.viewer.seesText('It was stopped. The changes it made remain.');
     await operator.viewer.seesBanner(null);
     expect(await retried()).toBe(5_000);
   });
@@ -222,7 +222,7 @@ describe('a new delay', () => {
     await operator.presses('Create');
     await operator.dialog
       .getByRole('alert')
-      .getByText(/Something else changed meanwhile|new 1/)
+      .getByText(/Something else changed it in the meantime|new 1/)
       .waitFor();
     await operator.presses('Close');
     expect(await app.admin.count({ key: 'new 1' })).toBe(1);

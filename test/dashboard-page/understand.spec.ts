@@ -95,7 +95,7 @@ describe('one delay', () => {
     await viewer.open(`?view=delay&id=${await idOf(REFUND)}`);
     await viewer.seesIn('Attempts', 'Attempt 1');
     await viewer.seesIn('Attempts', 'Error: the refund was refused');
-    await viewer.page.getByText('Whole text').click();
+    await viewer.page.getByText('Full text').click();
     await viewer.seesIn('Attempts', 'by the bank');
   });
 
@@ -116,7 +116,7 @@ describe('one delay', () => {
     const other = await Viewer.come(browser, redacting.url, {
       query: `?view=delay&id=${await idOf(CLOSE)}`,
     });
-    await other.seesText('Some of it is redacted by the application.');
+    await other.seesText('The application has redacted part of it.');
     await other.seesText('"card": "…"');
     await other.leave();
     await redacting.stop();

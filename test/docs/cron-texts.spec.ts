@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkRule } from '../../src/delay-queue/config/schedule-options.js';
-import { cronIn } from '../../src/delay-queue/recurrence/recurrence.js';
+import { checkRule } from '../../src/delay-queue/core/config/repeat.js';
+import { cronIn } from '../../src/delay-queue/core/recurrence/instants.js';
 import { ROOT } from '../../tools/api-tables/declarations.js';
 
 /** Its first three days from 2027 on; undefined: it is refused. */

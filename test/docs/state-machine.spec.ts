@@ -5,7 +5,12 @@ import { VERDICTS, type Write, WRITES } from '../support/state-machine.js';
 import { wordsOf } from './compile.js';
 import { coded, prose, readDocument, ROOT, tableUnder } from './documents.js';
 
-const DOCUMENT = readDocument('docs/state-machine.md');
+const DOCUMENT = readDocument('docs/architecture.md');
+
+/** The part of the page with the states, up to the next part. */
+const STATES = DOCUMENT.text
+  .split('\n## ')
+  .find((part) => part.startsWith('The states of a delay'))!;
 
 /** How the document says it. */
 const EPOCH = { new: '0', rises: '+ 1', stays: 'as it was', gone: '' };
@@ -22,7 +27,7 @@ const queueOf = ([name, write]: [string, Write]): unknown[] => [
   new Set(Object.values(write.steps).filter((end) => end !== null)),
 ];
 
-it('docs/state-machine.md says of each write what the table of the tests says', () => {
+it('docs/architecture.md says of each write what the table of the tests says', () => {
   const [, ...lines] = tableUnder(DOCUMENT, 'What each write does');
   const told = lines.map(([name, statement = '', epoch, attempts, lease, wake, history = '']) => [
     name,
@@ -36,7 +41,7 @@ it('docs/state-machine.md says of each write what the table of the tests says', 
   expect(told).toEqual(Object.entries(WRITES).map(queueOf));
 });
 
-it('docs/state-machine.md says the same verdicts', () => {
+it('docs/architecture.md says the same verdicts', () => {
   const [[, ...header] = [], ...lines] = tableUnder(DOCUMENT, 'Verdicts');
   const writes = header.map((cell) => cell.replaceAll(/`|schedule`, /g, ''));
   expect(writes).toEqual(Object.keys(VERDICTS.none));
@@ -46,22 +51,23 @@ it('docs/state-machine.md says the same verdicts', () => {
   );
 });
 
-it('docs/state-machine.md tells the states of find and of history, and draws no other', () => {
+it('docs/architecture.md tells the states of find and of history, and draws no other', () => {
   const states = ['LiveState', 'EndState'].map((type) =>
-    wordsOf('src/delay-queue/api/delay.ts', type).toSorted(),
+    wordsOf('src/delay-queue/core/api/delay.ts', type).toSorted(),
   );
-  const told = prose(DOCUMENT)
+  const told = prose({ ...DOCUMENT, text: STATES })
     .split(/^\| end /m)
     .map((part) => [...part.matchAll(/^\| `(\w+)`/gm)].map(([, state = '']) => state).toSorted());
   expect(told).toEqual(states);
-  const drawn = [...DOCUMENT.text.matchAll(/^ {2}(\w+) --> (\w+|\[\*\])/gm)].flatMap(
-    ([, from, to]) => [from, to],
-  );
+  const drawn = [...STATES.matchAll(/^ {2}(\w+) --> (\w+|\[\*\])/gm)].flatMap(([, from, to]) => [
+    from,
+    to,
+  ]);
   expect(new Set(drawn)).toEqual(new Set(['[*]', ...states.flat()]));
 });
 
-it('docs/state-machine.md mentions every statement that writes a delay', () => {
-  const folder = join(ROOT, 'src/delay-queue/store/sql');
+it('docs/architecture.md mentions every statement that writes a delay', () => {
+  const folder = join(ROOT, 'src/delay-queue/core/store/sql');
   const writes = /(?:UPDATE|DELETE FROM|INSERT INTO) \$\{(?:tables\.)?delay\}/;
   const missing = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && writes.test(readFileSync(join(folder, file), 'utf8')))

@@ -2,10 +2,10 @@ import { expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
-import { declarationOf } from '../../src/delay-queue/handlers/handler.registry.js';
-import { handlerSettings } from '../../src/delay-queue/handlers/handler-settings.js';
-import { resolveOptions } from '../../src/delay-queue/config/resolve-options.js';
-import { filterOf } from '../../src/delay-queue/client/arguments.js';
+import { parseDeclaration } from '../../src/delay-queue/core/handlers/handler.registry.js';
+import { handlerSettings } from '../../src/delay-queue/core/handlers/handler-settings.js';
+import { resolveOptions } from '../../src/delay-queue/core/config/resolve-options.js';
+import { liveFilter } from '../../src/delay-queue/core/store/filter.table.js';
 import { generatedPage, writtenPage } from '../../tools/api-tables/page.js';
 import { coded, readDocument, ROOT, tableUnder } from './documents.js';
 
@@ -52,7 +52,7 @@ const amount = (digits: string, unit = ''): number =>
 const CHECKS: Record<string, (options: object) => unknown> = {
   Options: (options) => resolveOptions({ horizon: '1h', loadEvery: '100ms', ...options }),
   Handlers: (options) => handlerSettings({ name: 'a', options }, 'A.b', DEFAULTS, () => {}),
-  'Recurring delays': (options) => declarationOf('a', options, DEFAULTS.payloads),
+  'Recurring delays': (options) => parseDeclaration('a', options, DEFAULTS.payloads),
 };
 
 /** So many milliseconds look like a point in time. */
@@ -89,8 +89,8 @@ it('docs/api.md has every class of the library with a code, in any of its files'
 });
 
 it.each<[heading: string, take: (options: object) => unknown]>([
-  ['Recurring delays', (options) => declarationOf('test.a', options, DEFAULTS.payloads)],
-  ['Filters', (options) => filterOf(options, { mayBeEmpty: true })],
+  ['Recurring delays', (options) => parseDeclaration('test.a', options, DEFAULTS.payloads)],
+  ['Filters', (options) => liveFilter(options, { mayBeEmpty: true })],
 ])('docs/api.md has all that one takes: %s', (heading, take) => {
   const fields = rowsUnder(heading).map(([cell]) => coded(cell));
   expect(() => take({ nothingLikeIt: 1 })).toThrow(`there are ${fields.join(', ')}`);

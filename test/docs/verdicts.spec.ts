@@ -20,7 +20,7 @@ const ROWS: Record<FromOutside, string | null> = {
 
 const WRITES = Object.keys(VERDICTS.none) as CallersWrite[];
 
-describe('the table of verdicts in docs/state-machine.md', () => {
+describe('the table of verdicts in docs/architecture.md', () => {
   let written = signal<string>();
   const node = new OneNode({
     providers: [

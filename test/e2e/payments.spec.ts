@@ -199,6 +199,24 @@ describe('money', () => {
       expect(await paidBack(id)).toEqual([{ amount }]);
     });
 
+    it('shows no failure of an attempt once it is paid back, though its delay is still there', async () => {
+      await provider({ refunds: 'refuse' });
+      const id = await payLate();
+      const { orderId } = await paymentWhen(id, ({ refund }) => refund?.state === 'dead');
+      // Between the commit of the handler and the end of its delay.
+      await shop.sql(
+        `WITH refunded AS (
+           UPDATE payment SET status = 'REFUNDED', refunded_at = clock_timestamp() WHERE id = $1
+           RETURNING id, amount
+         )
+         INSERT INTO sample_refund (payment_id, amount) SELECT id, amount FROM refunded`,
+        [id],
+      );
+      const { body } = await shop.get(`/payments/${id}`);
+      expect(body).toMatchObject({ status: 'REFUNDED', refundError: null, refund: null });
+      expect((await shop.order(orderId)).payments).toMatchObject([{ refundError: null }]);
+    });
+
     it('that is refused waits for somebody who looks, and who may ask again and again', async () => {
       await provider({ refunds: 'refuse' });
       const id = await payLate();

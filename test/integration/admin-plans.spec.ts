@@ -1,15 +1,15 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { HealthStore } from '../../src/delay-queue/store/health.store.js';
-import { SelectionStore } from '../../src/delay-queue/store/selection.store.js';
-import type { EndedFilter, RowFilter } from '../../src/delay-queue/store/sql/fragments/filter.js';
+import { HealthStore } from '../../src/delay-queue/ops/health.store.js';
+import { SelectionStore } from '../../src/delay-queue/core/store/selection.store.js';
+import type { RowFilter } from '../../src/delay-queue/core/store/filter.table.js';
 import {
   operationChangesSql,
   operationsOfKeySql,
   operationsSql,
 } from '../../src/delay-queue/dashboard/store/operations.sql.js';
-import { tablesOf } from '../../src/delay-queue/database/tables.js';
-import type { Runner } from '../../src/delay-queue/database/runner.js';
+import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
+import type { Runner } from '../../src/delay-queue/core/database/runner.js';
 import { explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { FUTURE, fillDelays, SERVED, SOON } from '../support/full-tables.js';
@@ -56,9 +56,9 @@ async function pagesOf(call: (runner: Runner) => Promise<unknown>): Promise<numb
 it.each<[what: string, filter: RowFilter]>([
   ['a key of any name', { key: 'key 7000' }],
   ['few keys of any name', { keyPrefix: 'key 7000' }],
-  ['a key of a name', { names: ['test.served'], key: 'key 7000' }],
-  ['dead letters', { states: ['dead'] }],
-  ['a few ids', { ids: ['3', '7000', '90000'] }],
+  ['a key of a name', { name: ['test.served'], key: 'key 7000' }],
+  ['dead letters', { state: ['dead'] }],
+  ['a few ids', { id: ['3', '7000', '90000'] }],
 ])('%s are found without reading all', async (_what, filter) => {
   const page = { behindId: 0, limit: 100 };
   const pages = await pagesOf((runner) => store.list(runner, filter, page, 30_000));
@@ -68,7 +68,7 @@ it.each<[what: string, filter: RowFilter]>([
 });
 
 it('a count by state reads no more than its limit', async () => {
-  const [plan] = await plansOf((runner) => store.countByState(runner, { names: [SERVED] }, 1_000));
+  const [plan] = await plansOf((runner) => store.countByState(runner, { name: [SERVED] }, 1_000));
   expect(plan!.scansOf('delay').map(({ rows }) => rows)).toEqual([1_000]);
 });
 
@@ -79,7 +79,7 @@ it('operations, their changes and those of a key are found without reading all',
     INSERT INTO delay_queue.operation_change (operation_id, ord, delay_id, name, key, verdict)
     SELECT n % 5000 + 1, n, n, 'a', 'key ' || n, 'cancelled' FROM generate_series(1, 100000) n;
     ANALYZE delay_queue.operation, delay_queue.operation_change`);
-  const tables = tablesOf('delay_queue');
+  const tables = qualifiedTables('delay_queue');
   const reads: [sql: string, parameters: unknown[]][] = [
     [operationsSql(tables), [null, 4_000, 50]],
     [operationsOfKeySql(tables), [null, 'key 70000', 50]],
@@ -90,9 +90,9 @@ it('operations, their changes and those of a key are found without reading all',
   }
 });
 
-it.each<[what: string, filter: EndedFilter, pages: number]>([
+it.each<[what: string, filter: RowFilter, pages: number]>([
   ['a key', { key: 'key 7' }, 100],
-  ['a group', { groups: ['g-0500'] }, 130],
+  ['a group', { group: ['g-0500'] }, 130],
   ['a few groups', { groupPrefix: 'g-050' }, 1_100],
   ['all there is', {}, 130],
 ])('a page of the history of %s is found without reading all', async (_what, filter, most) => {
@@ -104,7 +104,7 @@ it.each<[what: string, filter: EndedFilter, pages: number]>([
 it('the last page of a group reads no more than the first', async () => {
   const behind = { endedUs: (Date.now() - 90_000_000) * 1e3, id: 1, epoch: 0 };
   const page = { behind, limit: 100 };
-  const pages = await pagesOf((runner) => store.ended(runner, { groups: ['g-0500'] }, page));
+  const pages = await pagesOf((runner) => store.ended(runner, { group: ['g-0500'] }, page));
   expect(pages).toBeLessThan(130);
 });
 
@@ -142,9 +142,9 @@ it.each<[what: string, target: { name: string; key: string } | string, pages: nu
 });
 
 it.each<[what: string, filter: RowFilter, groups: number]>([
-  ['one group', { groups: ['m-0500'] }, 1],
+  ['one group', { group: ['m-0500'] }, 1],
   ['the last groups', { groupPrefix: 'm-099' }, 10],
-  ['dead letters', { states: ['dead'] }, 0],
+  ['dead letters', { state: ['dead'] }, 0],
 ])('groupStats read of %s no other row', async (_what, filter, groups) => {
   const [plan] = await plansOf((runner) => store.groupStats(runner, filter, TOP));
   const scans = plan!.scansOf('delay');

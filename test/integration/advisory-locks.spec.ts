@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { takeAdvisoryLock } from '../../src/delay-queue/store/tables/preflight.js';
+import { takeAdvisoryLock } from '../../src/delay-queue/core/database/advisory-lock.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 
 /** A line of its own, a terminal sequence and a turned direction: Postgres takes them in the name of a role. */
@@ -78,7 +78,7 @@ it('a lock that comes free in time is taken', async () => {
     if (tries === 3) await stranger.query('SELECT pg_advisory_unlock_all()');
     return rows;
   };
-  await takeAdvisoryLock(query, 'some lock', 'a test');
+  await takeAdvisoryLock({ query }, 'some lock', 'a test');
   expect(tries).toBeGreaterThan(3);
   await runner.rollbackTransaction();
   await runner.release();

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DelayHealth, type HealthOptions, type HealthReason } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import { RESOLVED_OPTIONS } from '../../src/delay-queue/config/options.js';
-import { DatabaseClock } from '../../src/delay-queue/database/database-clock.js';
-import { Engine } from '../../src/delay-queue/worker/engine.js';
+import { RESOLVED_OPTIONS } from '../../src/delay-queue/core/config/options.js';
+import { DatabaseClock } from '../../src/delay-queue/core/database/database-clock.js';
+import { Engine } from '../../src/delay-queue/core/worker/engine.js';
 import { occupyAttempts } from '../support/attempt-sessions.js';
 import { type DelayNode, fencedHandler, plainHandler } from '../support/delay-node.js';
 import { IS_LISTENER } from '../support/listener.js';
@@ -142,7 +142,7 @@ it('a snapshot that is held: the session', async () => {
   const held = (await reasons({ snapshotAfter: '1s' })).find(
     ({ reason }) => reason === 'snapshotHeld',
   );
-  expect(held?.text).toMatch(/^session \d+ .* holds a snapshot for \d+ s/);
+  expect(held?.text).toMatch(/^session \d+ .* has held a snapshot for \d+ s/);
 });
 
 it('LISTEN that is lost: so', async () => {

@@ -1,15 +1,15 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { isClaimLost } from '../../src/delay-queue/database/driver-errors.js';
-import { tablesOf } from '../../src/delay-queue/database/tables.js';
+import { isClaimLost } from '../../src/delay-queue/core/database/driver-errors.js';
+import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
 import {
   completeSql,
   exhaustedSql,
   removeAllSql,
   renewSql,
   retrySql,
-} from '../../src/delay-queue/store/sql/attempts.sql.js';
-import { claimSql } from '../../src/delay-queue/store/sql/claim.sql.js';
+} from '../../src/delay-queue/core/store/sql/attempts.sql.js';
+import { claimSql } from '../../src/delay-queue/core/store/sql/claim.sql.js';
 import { fileDatabase } from '../support/file-database.js';
 import { OF_THIS_DATABASE } from '../support/of-this-database.js';
 import { until } from '../support/until.js';
@@ -18,7 +18,7 @@ import { until } from '../support/until.js';
  * What a statement does about a row that somebody changes and commits after its snapshot was taken and
  * before it comes to lock it: the one moment in which Postgres looks at a newer version than it has seen.
  */
-const tables = tablesOf('delay_queue');
+const tables = qualifiedTables('delay_queue');
 const ID = 1;
 const EPOCH = 1;
 const NODE = 'node-1';

@@ -10,7 +10,7 @@ import {
   type DelayMessage,
   type DelayTarget,
 } from 'nestjs-delay-queue';
-import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
+import { AttemptStore } from '../../src/delay-queue/core/store/attempt.store.js';
 import { plainHandler, signal } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 

@@ -6,6 +6,7 @@ import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, plainHandler, startNode } from '../support/delay-node.js';
 import { until } from '../support/until.js';
+import { commandLine } from './command-line/support/command-line.js';
 
 const FILLED = new URL('./fixtures/database-of-0.1.sql', import.meta.url);
 
@@ -55,10 +56,12 @@ async function shapeOf(url: string): Promise<string[]> {
   return rows.map((row) => row.is);
 }
 
-it('a database of 0.1 becomes what a new one is', async () => {
+it('a database of 0.1 becomes what a new one is, by `nestjs-delay-queue migrate`', async () => {
   const fresh = await createTestDatabase();
   databases.push(fresh);
-  expect(await shapeOf(await filled())).toEqual(await shapeOf(fresh.url));
+  const url = await filled();
+  expect(await commandLine(url, ['migrate'])).toMatchObject({ exitCode: 0 });
+  expect(await shapeOf(url)).toEqual(await shapeOf(fresh.url));
 });
 
 it('a filled database of 0.1 goes on: what is due runs, and nothing else changes', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
-import { runnerOf } from '../../src/delay-queue/transactions/callers-transaction.js';
-import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
+import { asRunner } from '../../src/delay-queue/core/transactions/transactions.js';
+import { DelayStore } from '../../src/delay-queue/core/store/delay.store.js';
 import { heldCode } from '../support/held-code.js';
 import { OneNode } from '../support/one-node.js';
 import type { OpenTransaction } from '../support/open-transactions.js';
@@ -78,7 +78,7 @@ describe('two transactions that take two keys in opposite orders', () => {
     const first = await node.begin();
     const second = await node.begin();
     const cancel = ({ manager }: OpenTransaction, key: string) =>
-      store.cancel(runnerOf(manager), { name: 'test.a', key });
+      store.cancel(asRunner(manager), { name: 'test.a', key });
     await cancel(first, 'a');
     await cancel(second, 'b');
     const answers = await Promise.allSettled([cancel(first, 'b'), cancel(second, 'a')]);
@@ -133,7 +133,7 @@ describe('a transaction of the same process that holds the row until the call an
       node.delays.scheduleMany([item('1'), item('newer')]),
       node.delays.retryDead('test.a', 'd'),
       node.delays.reschedule('test.a', 'c', { after: '1h' }, { manager }),
-      store.cancel(runnerOf(manager), { name: 'test.a', key: 'a' }),
+      store.cancel(asRunner(manager), { name: 'test.a', key: 'a' }),
     ]);
     const alone = await heldCode(node.dataSource);
     const codes = [alone, alone, alone, alone, alone, 'DELAY_UNSTABLE', 'DELAY_UNSTABLE'];

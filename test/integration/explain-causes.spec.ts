@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { DelayExplanation, DelayExplanationCause, ListedDelay } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import type { DelayNode } from '../support/delay-node.js';
-import { groupNumber, spread } from '../../src/delay-queue/store/rows/attempt-rows.js';
+import { groupNumber, spread } from '../../src/delay-queue/core/store/rows/attempt-rows.js';
 import { Stage } from './engine/support/stage.js';
 
 /**

@@ -8,8 +8,8 @@ import {
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import { RESOLVED_OPTIONS } from '../../src/delay-queue/config/options.js';
-import { Engine } from '../../src/delay-queue/worker/engine.js';
+import { RESOLVED_OPTIONS } from '../../src/delay-queue/core/config/options.js';
+import { Engine } from '../../src/delay-queue/core/worker/engine.js';
 import { type DelayNode, fencedHandler, plainHandler } from '../support/delay-node.js';
 import { occupyAttempts } from '../support/attempt-sessions.js';
 import { until } from '../support/until.js';

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
-import { LimitStore } from '../../src/delay-queue/store/limit.store.js';
-import type { ClaimedRow } from '../../src/delay-queue/store/rows/attempt-rows.js';
-import type { Runner } from '../../src/delay-queue/database/runner.js';
+import { DelayStore } from '../../src/delay-queue/core/store/delay.store.js';
+import { LimitStore } from '../../src/delay-queue/core/store/limit.store.js';
+import type { ClaimedRow } from '../../src/delay-queue/core/store/rows/answers.js';
+import type { Runner } from '../../src/delay-queue/core/database/runner.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode, runnerOn } from '../support/other-node.js';
 
@@ -172,13 +172,13 @@ it('a look tells of each row where it stands: when it waits, who holds it, wheth
   const byId = new Map(rows.map((row) => [row.id, row]));
   expect(byId.size).toBe(4);
   const [one, two, three, four] = ids.map((id) => byId.get(id));
-  const fresh = { failed: false, is_odd: false, repeat: null, leased_by: null };
+  const fresh = { failed: false, is_odd: false, repeat: null, node: null };
   expect(one).toMatchObject({ ...fresh, group: 'g', attempts: 0, max_attempts: 7, epoch: EPOCH });
   expect([one?.wake_ms, one?.due_ms]).toEqual([waits.dueAt.getTime(), waits.dueAt.getTime()]);
   expect(two).toMatchObject({ failed: false, group: null, attempts: 1, max_attempts: null });
-  expect([two?.leased_by, two?.epoch]).toEqual([worker.name, EPOCH + 1]);
+  expect([two?.node, two?.epoch]).toEqual([worker.name, EPOCH + 1]);
   expect(Number(two?.wake_ms) - claimedMs).toBeGreaterThanOrEqual(60_000);
-  expect(three).toMatchObject({ failed: true, is_odd: false, leased_by: null, attempts: 1 });
+  expect(three).toMatchObject({ failed: true, is_odd: false, node: null, attempts: 1 });
   expect(Number(three?.wake_ms)).toBeGreaterThan(Number(three?.now_ms));
   expect(four).toMatchObject({ failed: true, is_odd: false, wake_ms: null, epoch: EPOCH + 2 });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, types } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { endSessionSql, sessionSql } from '../../src/delay-queue/database/sessions.sql.js';
+import { endSessionSql, sessionSql } from '../../src/delay-queue/core/database/sessions.sql.js';
 import { createTestDatabase } from '../support/database.js';
 import {
   type DelayNode,

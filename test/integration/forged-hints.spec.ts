@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomBytes, randomInt } from 'node:crypto';
 import { Client } from 'pg';
-import { Notifier } from '../../src/delay-queue/cluster/notifier.js';
-import { LimitStore } from '../../src/delay-queue/store/limit.store.js';
+import { Notifier } from '../../src/delay-queue/core/cluster/notifier.js';
+import { LimitStore } from '../../src/delay-queue/core/store/limit.store.js';
 import { NAMES } from '../support/acting-node.js';
 import { signal } from '../support/delay-node.js';
 import { until } from '../support/until.js';
@@ -135,7 +135,7 @@ describe('a stranger who may only connect', () => {
     );
     const all = heard.join('\n');
     expect(all).toContain(NAMES.plain);
-    for (const secret of [GROUPED, '4711', 'secret-key', 'payload'])
+    for (const secret of [GROUPED, 'customer', 'secret-key', 'payload'])
       expect(all).not.toContain(secret);
   });
 });

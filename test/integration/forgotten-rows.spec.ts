@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { NodeStore } from '../../src/delay-queue/store/node.store.js';
+import { NodeStore } from '../../src/delay-queue/core/store/node.store.js';
 import { fileDatabase } from '../support/file-database.js';
 import { clientRunner } from '../support/other-node.js';
 
@@ -24,12 +24,6 @@ const TABLES = {
   node: `INSERT INTO delay_queue.node (id, names, present, started_at, seen_at) SELECT n::text, '{}', false, now(), now() - age FROM rows`,
 } as const;
 
-const FORGETS = {
-  pause: (limit: number) => store.forgetPauses(AGE_MS, limit),
-  quota: (limit: number) => store.forgetQuotas(AGE_MS, limit),
-  node: (limit: number) => store.forgetNodes(AGE_MS, limit),
-};
-
 it.each(['pause', 'quota', 'node'] as const)(
   'of the table %s what is old enough goes, no more than so many at a time, and how many is answered',
   async (table) => {
@@ -42,7 +36,7 @@ it.each(['pause', 'quota', 'node'] as const)(
     const left = async (): Promise<number> =>
       Number((await client.query(`SELECT count(*) FROM delay_queue.${table}`)).rows[0].count);
     const counts: number[] = [];
-    for (let times = 0; times < 4; times += 1) counts.push(await FORGETS[table](2));
+    for (let times = 0; times < 4; times += 1) counts.push(await store.forget(table, AGE_MS, 2));
     expect([counts, await left()]).toEqual([[2, 2, 1, 0], 3]);
   },
 );

@@ -5,11 +5,11 @@ import {
   callersSettings,
   engineSettings,
   type SessionSettings,
-} from '../../src/delay-queue/database/connection-config.js';
-import { backlogSql } from '../../src/delay-queue/store/sql/health.sql.js';
-import { pruneSql } from '../../src/delay-queue/store/sql/history.sql.js';
-import { loadSql, sweepSql } from '../../src/delay-queue/store/sql/fetch.sql.js';
-import { tablesOf } from '../../src/delay-queue/database/tables.js';
+} from '../../src/delay-queue/core/database/connection-config.js';
+import { backlogSql } from '../../src/delay-queue/ops/health.sql.js';
+import { pruneSql } from '../../src/delay-queue/core/store/sql/history.sql.js';
+import { loadSql, sweepSql } from '../../src/delay-queue/core/store/sql/fetch.sql.js';
+import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
 import {
   expectById,
   expectByKey,
@@ -34,7 +34,7 @@ import { FILLED, fillDelays, HORIZON_MS, OVERDUE, SERVED, SOON } from '../suppor
  * The engine's connections, and those of callers, keep the plan they made first, perhaps for an empty table. It must still
  * be the right one when the table has grown, and so must the one that new statistics bring.
  */
-const tables = tablesOf('delay_queue');
+const tables = qualifiedTables('delay_queue');
 const NODE = 'node-1';
 const COUNT = 100;
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { bring, engineSettings } from '../../src/delay-queue/database/connection-config.js';
-import { type Bound, LimitStore } from '../../src/delay-queue/store/limit.store.js';
-import { claimLimitedSql, lockQuotasSql } from '../../src/delay-queue/store/sql/claim.sql.js';
-import { tablesOf } from '../../src/delay-queue/database/tables.js';
+import { bring, engineSettings } from '../../src/delay-queue/core/database/connection-config.js';
+import { type LimitBound, LimitStore } from '../../src/delay-queue/core/store/limit.store.js';
+import { claimLimitedSql, lockQuotasSql } from '../../src/delay-queue/core/store/sql/claim.sql.js';
+import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
 import { explain } from '../support/explain.js';
 import { Stage } from './engine/support/stage.js';
 
@@ -13,7 +13,7 @@ import { Stage } from './engine/support/stage.js';
  */
 
 const NAME = 'test.limited';
-const NO_LIMIT: Bound = { concurrency: 0, burst: 0, refillPerMs: 0 };
+const NO_LIMIT: LimitBound = { concurrency: 0, burst: 0, refillPerMs: 0 };
 
 let stage: Stage;
 let client: Client;
@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 /** Asks for all of these in that order. @returns the ids that were claimed */
-async function claimed(ids: readonly number[], perGroup: Bound): Promise<number[]> {
+async function claimed(ids: readonly number[], perGroup: LimitBound): Promise<number[]> {
   const requests = ids.map((id) => ({ id, epoch: 0, leaseMs: 60_000, maxAttempts: 3 }));
   const { rows } = await store.claim(requests, [{ name: NAME, all: NO_LIMIT, perGroup }]);
   return rows.map(({ id }) => id).toSorted((a, b) => a - b);
@@ -58,7 +58,7 @@ it('one that stands still with the locks of a limit stops the others for a momen
   await still.connect();
   const ended = new Promise((resolve) => still.once('end', resolve));
   await still.query('BEGIN');
-  await still.query(lockQuotasSql(tablesOf('delay_queue')), [[1], [NAME], [true], [false]]);
+  await still.query(lockQuotasSql(qualifiedTables('delay_queue')), [[1], [NAME], [true], [false]]);
   const all = { ...NO_LIMIT, concurrency: 1 };
   const requests = [{ id: 1, epoch: 0, leaseMs: 60_000, maxAttempts: 3 }];
   const { rows } = await store.claim(requests, [{ name: NAME, all, perGroup: NO_LIMIT }]);
@@ -86,12 +86,12 @@ it('a claim reads what it is about, however many groups there are', async () => 
     [['0'], ['0'], ['0']],
     [['1'], ['0'], ['0']],
   ];
-  const sql = claimLimitedSql(tablesOf('delay_queue'), 'nothing');
+  const sql = claimLimitedSql(qualifiedTables('delay_queue'), 'nothing');
   const plan = await explain(client, sql, [...claim, ...all, ...perGroup]);
   expect(plan.buffers).toBeLessThan(100);
 });
 
-it.each<[string, Bound]>([
+it.each<[string, LimitBound]>([
   ['concurrency', { ...NO_LIMIT, concurrency: 2 }],
   ['rate', { ...NO_LIMIT, burst: 2, refillPerMs: 1e-9 }],
 ])('by its %s, a group begins with those asked for first, and others all', async (_, perGroup) => {

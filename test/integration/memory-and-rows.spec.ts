@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayRolledBackError } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
-import { NodeStore } from '../../src/delay-queue/store/node.store.js';
+import { NodeStore } from '../../src/delay-queue/core/store/node.store.js';
 import { plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 import { Parts } from '../support/parts.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayConfigError, delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { DataSource, EntitySchema } from 'typeorm';
-import { catalogueOf, driftOf } from '../../src/delay-queue/store/tables/drift.js';
+import { readCatalogue, findDrift } from '../../src/delay-queue/core/store/checks/drift.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 
 // oxlint-disable jest/expect-expect -- `expectKept` expects
@@ -175,7 +175,7 @@ describe('the migration', () => {
        DROP TABLE delay_queue.rerun; DROP FUNCTION delay_queue.cancel_one`,
     );
     await new Migration!().up(runner);
-    expect(driftOf(await catalogueOf(source, 'delay_queue'))).toEqual([]);
+    expect(findDrift(await readCatalogue(source, 'delay_queue'))).toEqual([]);
     for (const [change, told] of [
       ['ALTER attempts TYPE bigint', 'the column attempts of "delay_queue".delay is bigint'],
       ['DROP COLUMN created_at', 'the column created_at of "delay_queue".delay cannot be added'],

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import type { ClaimedRow, ProcessLock } from '../../src/delay-queue/store/rows/attempt-rows.js';
-import { type Bound, LimitStore } from '../../src/delay-queue/store/limit.store.js';
-import type { Wake } from '../../src/delay-queue/store/rows/delay-rows.js';
+import type { ClaimedRow } from '../../src/delay-queue/core/store/rows/answers.js';
+import type { ProcessLock } from '../../src/delay-queue/core/store/rows/attempt-rows.js';
+import { type LimitBound, LimitStore } from '../../src/delay-queue/core/store/limit.store.js';
+import type { Wake } from '../../src/delay-queue/core/store/rows/delay-rows.js';
 import { fencedHandler, signal } from '../support/delay-node.js';
 import { clientRunner, OtherNode } from '../support/other-node.js';
 import { until } from '../support/until.js';
@@ -14,7 +15,7 @@ const GONE: ProcessLock = { number: '4611686018427387905', isHeld: true };
 const LIVES: ProcessLock = { number: '-4611686018427387905', isHeld: true };
 const HEIR: ProcessLock = { number: '3', isHeld: true };
 const LEASE_MS = 3_600_000;
-const NO_LIMIT: Bound = { concurrency: 0, burst: 0, refillPerMs: 0 };
+const NO_LIMIT: LimitBound = { concurrency: 0, burst: 0, refillPerMs: 0 };
 
 const stage = stageOfEach();
 

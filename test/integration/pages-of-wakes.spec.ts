@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { Client } from 'pg';
-import { NodeStore } from '../../src/delay-queue/store/node.store.js';
-import type { Cursor, Shares, Wake } from '../../src/delay-queue/store/rows/delay-rows.js';
+import { NodeStore } from '../../src/delay-queue/core/store/node.store.js';
+import type { WakeCursor, Shares, Wake } from '../../src/delay-queue/core/store/rows/delay-rows.js';
 import { fileDatabase } from '../support/file-database.js';
 import { clientRunner } from '../support/other-node.js';
 
@@ -40,15 +40,15 @@ beforeAll(async () => {
   all = rows.map(({ id }) => Number(id));
 });
 
-type Page = { wakes: Wake[]; cursor: Cursor | null };
+type Page = { wakes: Wake[]; cursor: WakeCursor | null };
 
 /** Page after page, until there is nothing behind. @returns the ids of each */
 async function walk(
-  page: (from: Cursor | null) => Promise<Page>,
+  page: (from: WakeCursor | null) => Promise<Page>,
   isLast: (page: Page) => boolean,
 ): Promise<number[][]> {
   const pages: number[][] = [];
-  let cursor: Cursor | null = null;
+  let cursor: WakeCursor | null = null;
   for (;;) {
     const read: Page = await page(cursor);
     pages.push(read.wakes.map(({ id }) => id));

@@ -91,14 +91,15 @@ async function payer(name: Name, id: number): Promise<string | undefined> {
   return told?.verdict === 'cancelled' && !told.isPaid ? `${id} is cancelled, not paid` : undefined;
 }
 
-/** A handler that came too late found the order paid. */
-const ENDS = new Set(['closed, completed', 'paid, cancelled', 'paid, completed']);
+const ENDS = ['closed, completed', 'paid, cancelled', 'paid, completed'];
+/** The third, a handler that finds its order paid, needs luck here: a test below makes sure of it. */
+const COMMON_ENDS = ENDS.slice(0, 2);
 
 /** @param work of the handlers, where no engine does it. @returns how orders and their delays ended */
 async function inWaves(
   name: Name,
   work: (id: number, delay: string) => Promise<void> = async () => {},
-): Promise<Set<string>> {
+): Promise<string[]> {
   for (let wave = 0; wave < WAVES; wave += 1) {
     const ids = IDS.slice(wave * OF_WAVE, (wave + 1) * OF_WAVE);
     const items = ids.map((id) => ({ name, payload: null, after: 5, key: String(id) }));
@@ -114,11 +115,13 @@ async function inWaves(
     `SELECT DISTINCT p.status, h.state
      FROM purchase p LEFT JOIN delay_queue.history h ON h.key = p.id::text`,
   );
-  return new Set(ends.map(({ status, state }) => `${status}, ${state}`));
+  return ends.map(({ status, state }) => `${status}, ${state}`).toSorted();
 }
 
 it('handlers that the engine calls, and cuts: no deadlock, and no order both paid and closed', async () => {
-  expect(await inWaves(BY_ENGINE)).toEqual(ENDS);
+  const ends = await inWaves(BY_ENGINE);
+  expect(ends).toEqual(expect.arrayContaining(COMMON_ENDS));
+  expect(ENDS).toEqual(expect.arrayContaining(ends));
   expect([...failures]).toEqual(['DelayTimeoutError: the handler did not end within 300 ms']);
 });
 
@@ -143,7 +146,8 @@ it('attempts that go on past their lease: the same', async () => {
       await attempt(id, delay, leaseMs);
     }
   });
-  expect(ends).toEqual(ENDS);
+  expect(ends).toEqual(expect.arrayContaining(COMMON_ENDS));
+  expect(ENDS).toEqual(expect.arrayContaining(ends));
 });
 
 it('a payer who holds the delay of a handler and waits for its order: the handler gives way', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { RerunStore } from '../../src/delay-queue/store/rerun.store.js';
+import { RerunStore } from '../../src/delay-queue/core/store/rerun.store.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode, runnerOn } from '../support/other-node.js';
 

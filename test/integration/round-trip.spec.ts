@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
-import { NO_EXTRAS } from '../../src/delay-queue/store/rows/columns.js';
-import { encodePayload } from '../../src/delay-queue/config/payload-encoder.js';
-import type { MoveTo } from '../../src/delay-queue/config/durations.js';
+import { DelayStore } from '../../src/delay-queue/core/store/delay.store.js';
+import { NO_EXTRAS } from '../../src/delay-queue/core/store/rows/columns.js';
+import { encodePayload } from '../../src/delay-queue/core/config/payload-encoder.js';
+import type { MoveTo } from '../../src/delay-queue/core/config/durations.js';
 import { plainHandler } from '../support/delay-node.js';
 import type { Json } from '../support/delay-payloads.js';
 import { OneNode } from '../support/one-node.js';

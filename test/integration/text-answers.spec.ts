@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { tablesOf } from '../../src/delay-queue/database/tables.js';
-import { createTestClock } from '../../src/delay-queue/store/tables/functions.js';
-import { Targets } from '../../src/delay-queue/store/sql/fragments/filter.js';
+import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
+import { createTestClock } from '../../src/delay-queue/core/store/tables/functions.js';
+import { Targets } from '../../src/delay-queue/core/store/sql/fragments/target-rows.js';
 import { fileDatabase } from '../support/file-database.js';
 
 /**
@@ -11,11 +11,13 @@ import { fileDatabase } from '../support/file-database.js';
  * parsers that an application may have replaced.
  */
 const SOURCES = [
-  { folder: 'store/sql', ending: '.ts' },
-  { folder: 'database', ending: '.sql.ts' },
+  { folder: 'core/store/sql', ending: '.ts' },
+  { folder: 'core/database', ending: '.sql.ts' },
+  { folder: 'ops', ending: '.sql.ts' },
+  { folder: 'cli', ending: '.sql.ts' },
 ];
 const TEXT_OID = 25;
-const tables = tablesOf('delay_queue');
+const tables = qualifiedTables('delay_queue');
 
 /** What a statement may be built with, beside its tables: what history keeps, how it waits, which columns. */
 const KEPT = ['nothing', 'ends', 'attempts'];
@@ -52,9 +54,8 @@ const OTHERS: Record<string, unknown[][]> = {
   cancelSql: REMOVALS,
   rescheduleSql: [['waits'], ['a while'], ['at once'], KEYS, IDS],
   runNowSql: [KEYS, IDS],
-  retryManyDeadSql: [KEYS, IDS],
   discardDeadSql: REMOVALS,
-  retryDeadSql: [['waits'], ['a while']],
+  retryDeadSql: [KEYS, IDS],
   listSql: [
     ['true', 'read'],
     ['true', 'unread'],
@@ -75,6 +76,7 @@ const OTHERS: Record<string, unknown[][]> = {
   ],
   endedSql: [['true']],
   eraseSql: PLACES,
+  forgetSql: [['node'], ['abort'], ['pause'], ['quota']],
   countErasedSql: PLACES,
   eraseHistorySql: [
     ['true', 'found'],
@@ -99,7 +101,9 @@ const statements = new Map<string, Set<string>>();
 
 beforeAll(async () => {
   client = await database.connect();
-  for (const statement of createTestClock(tablesOf({ schema: 'delay_queue', clock: 'test' }))) {
+  for (const statement of createTestClock(
+    qualifiedTables({ schema: 'delay_queue', clock: 'test' }),
+  )) {
     await client.query(statement);
   }
   // The one that the parameters name: a removal that finds none is an error.

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { SelectionStore } from '../../src/delay-queue/store/selection.store.js';
+import { SelectionStore } from '../../src/delay-queue/core/store/selection.store.js';
 import { explain } from '../support/explain.js';
 import type { DelayNode } from '../support/delay-node.js';
 import { Stage } from './engine/support/stage.js';

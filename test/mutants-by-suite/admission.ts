@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const ADMISSION = 'worker/admission.ts';
-const LOOP = 'worker/loop.ts';
-const NAME = 'worker/name-state.ts';
+const ADMISSION = 'core/worker/admission.ts';
+const LOOP = 'core/worker/loop.ts';
+const NAME = 'core/worker/name-state.ts';
 const tests = ['unit/worker/admission'];
 
 /** Ways to claim more of a name than may run, or to hold it back for no reason. */
@@ -11,7 +11,7 @@ export const ADMITTED: Readonly<Record<string, Mutant>> = {
     about: 'gives as many slots as the concurrency, whatever runs',
     patches: [
       patch(
-        'worker/allowance.ts',
+        'core/worker/allowance.ts',
         'const slots = concurrency - name.running;',
         'const slots = concurrency;',
       ),
@@ -35,19 +35,21 @@ export const ADMITTED: Readonly<Record<string, Mutant>> = {
   },
   'prefetches-beside-stalled': {
     about: 'prefetches delays into slots for which stalled ones take turns',
-    patches: [patch('worker/allowance.ts', 'name.stalledDue > 0 ? 0 : ', '')],
+    patches: [patch('core/worker/allowance.ts', 'name.stalledDue > 0 ? 0 : ', '')],
     tests,
   },
   'throttles-by-another-clock': {
     about: 'compares the end of a throttle with a clock that is not its own',
-    patches: [patch('worker/allowance.ts', 'untilMs > terms.limitsNowMs', 'untilMs > terms.nowMs')],
+    patches: [
+      patch('core/worker/allowance.ts', 'untilMs > terms.limitsNowMs', 'untilMs > terms.nowMs'),
+    ],
     tests,
   },
   'begins-any-batch': {
     about: 'begins a batch that is not full without a pause',
     patches: [
       patch(
-        'worker/allowance.ts',
+        'core/worker/allowance.ts',
         'full === 0 && nextBatchMs(name, 0, nowMs) <= nowMs',
         'full === 0',
       ),
@@ -57,13 +59,13 @@ export const ADMITTED: Readonly<Record<string, Mutant>> = {
   'runs-by-the-second-answer': {
     about: 'claims more of a name that runs one at a time while a claim is in flight',
     patches: [
-      patch('worker/allowance.ts', 'concurrency === 1 && name.asked > 0', 'name.asked < 0'),
+      patch('core/worker/allowance.ts', 'concurrency === 1 && name.asked > 0', 'name.asked < 0'),
     ],
     tests,
   },
   'begins-while-it-cools-down': {
     about: 'claims a name of which a thousand handlers overran their timeout',
-    patches: [patch('worker/allowance.ts', 'if (name.mustCoolDown)', 'if (name.asked < 0)')],
+    patches: [patch('core/worker/allowance.ts', 'if (name.mustCoolDown)', 'if (name.asked < 0)')],
     tests,
   },
   'lends-connections-twice': {
@@ -100,7 +102,9 @@ export const ADMITTED: Readonly<Record<string, Mutant>> = {
   },
   'leases-without-the-wait': {
     about: 'claims a transactional delay for its timeout alone, although its call may wait',
-    patches: [patch('handlers/handler-settings.ts', 'timeoutMs + 2 * WAITS_MAX_MS', 'timeoutMs')],
+    patches: [
+      patch('core/handlers/handler-settings.ts', 'timeoutMs + 2 * WAITS_MAX_MS', 'timeoutMs'),
+    ],
     tests: ['unit/handlers/handlers'],
   },
 };

@@ -1,12 +1,12 @@
 import { type Mutant, patch } from './mutant.js';
 
-const CHANNELS = 'api/channels.ts';
-const CLAIMER = 'worker/claimer.ts';
-const COMPLETER = 'worker/completer.ts';
-const EVENTS = 'api/events.ts';
-const ATTEMPT = 'worker/attempt.ts';
-const REPORTS = 'worker/attempt-reports.ts';
-const CALLS = 'client/traced-calls.ts';
+const CHANNELS = 'core/api/channels.ts';
+const CLAIMER = 'core/worker/claimer.ts';
+const COMPLETER = 'core/worker/completer.ts';
+const EVENTS = 'core/api/events.ts';
+const ATTEMPT = 'core/worker/attempt.ts';
+const REPORTS = 'core/worker/attempt-reports.ts';
+const CALLS = 'core/client/observed-calls.ts';
 const channels = ['integration/channels'];
 const attempts = ['integration/attempt-channel'];
 
@@ -101,8 +101,8 @@ export const CHANNELS_AND_EVENTS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         REPORTS,
-        'if (error !== undefined) message.error = cause ?? new Error(error);\n  ended(delayChannels.attempt, message);',
-        'ended(delayChannels.attempt, message);\n  if (error !== undefined) message.error = cause ?? new Error(error);',
+        'if (error !== undefined) message.error = cause ?? new Error(error);\n  publishEnd(delayChannels.attempt, message);',
+        'publishEnd(delayChannels.attempt, message);\n  if (error !== undefined) message.error = cause ?? new Error(error);',
       ),
     ],
     tests: attempts,
@@ -112,8 +112,8 @@ export const CHANNELS_AND_EVENTS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         CHANNELS,
-        '    } finally {\n      ended(channel, message);',
-        '    } finally {\n      if (message.error === undefined) ended(channel, message);',
+        '    } finally {\n      publishEnd(channel, message);',
+        '    } finally {\n      if (message.error === undefined) publishEnd(channel, message);',
       ),
     ],
     tests: channels,
@@ -158,7 +158,11 @@ export const CHANNELS_AND_EVENTS: Readonly<Record<string, Mutant>> = {
   'counts-the-total-as-a-verdict': {
     about: 'publishes how many delays matched as if that were a verdict',
     patches: [
-      patch(CALLS, 'const { matched: _, ...verdicts } = counts;', 'const verdicts = counts;'),
+      patch(
+        CALLS,
+        'const { matched: _, ...verdicts } = answer as Record<string, number>;',
+        'const verdicts = answer as Record<string, number>;',
+      ),
     ],
     tests: channels,
   },

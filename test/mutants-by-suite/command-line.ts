@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
-const CHANGES = 'command-line/changes.ts';
-const DRIFT = 'store/tables/drift.ts';
+const CHANGES = 'cli/changes.ts';
+const DRIFT = 'core/store/checks/drift.ts';
 const READS = ['integration/command-line/reads'];
 const WRITES = ['integration/command-line/changes'];
 const DOCTOR = ['integration/command-line/doctor'];
@@ -52,11 +52,11 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     about: 'shows payloads without being asked to',
     patches: [
       patch(
-        'command-line/reads.ts',
+        'cli/reads.ts',
         'if (!isPayloadShown) return delay;',
         'if (!isPayloadShown) return { ...delay, payload };',
       ),
-      patch('command-line/reads.ts', "    payload: given.has('payload'),\n", ''),
+      patch('cli/reads.ts', "    payload: given.has('payload'),\n", ''),
     ],
     tests: READS,
   },
@@ -64,7 +64,7 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     about: 'reads payloads that are not to be shown',
     patches: [
       patch(
-        'store/sql/delays.sql.ts',
+        'core/store/sql/delays.sql.ts',
         "SELECT ${payload === 'read' ? 'd.*' : LISTED}",
         'SELECT d.*',
       ),
@@ -73,21 +73,19 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
   },
   'prints-as-it-is': {
     about: 'prints what acts on a terminal as it is',
-    patches: [
-      patch('command-line/output.ts', ': printable(value, widthMax)', ': value.slice(0, widthMax)'),
-    ],
+    patches: [patch('cli/output.ts', ': printable(value, widthMax)', ': value.slice(0, widthMax)')],
     tests: ['unit/command-line/output', ...READS],
   },
   'all-as-wide-as-a-letter': {
     about: 'aligns a table as if each character took one column',
-    patches: [patch('command-line/output.ts', "replaceAll(WIDE, '  ')", "replaceAll(WIDE, ' ')")],
+    patches: [patch('cli/output.ts', "replaceAll(WIDE, '  ')", "replaceAll(WIDE, ' ')")],
     tests: ['unit/command-line/output'],
   },
   'history-all-the-same': {
     about: 'cancel --no-history writes history',
     patches: [
       patch(
-        'command-line/node.ts',
+        'cli/node.ts',
         'history: writesHistory && { attempts: true }',
         'history: { attempts: true }',
       ),
@@ -96,24 +94,24 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
   },
   'listens-on-a-standby': {
     about: 'doctor tries LISTEN on a standby, and calls the refusal a finding',
-    patches: [patch('command-line/doctor.ts', "server.is_standby === 'true'", 'false')],
+    patches: [patch('cli/doctor.ts', 'server.isStandby', 'false')],
     tests: ['servers/doctor'],
   },
   'remedies-unquoted': {
     about: 'a remedy of the doctor holds a name as it is',
-    patches: [patch('command-line/doctor-server.ts', `text.replaceAll("'", "''")`, 'text')],
+    patches: [patch('ops/checks/words.ts', `text.replaceAll("'", "''")`, 'text')],
     tests: ['servers/doctor'],
   },
   'content-with-an-unknown-key': {
     about: 'explain ends with 0 although there is no such delay',
-    patches: [patch('command-line/reads.ts', "told.reason === 'absent' ?", 'told === null ?')],
+    patches: [patch('cli/reads.ts', "told.reason === 'absent' ?", 'told === null ?')],
     tests: READS,
   },
   'tells-the-password': {
     about: 'prints the passwords that an error has',
     patches: [
       patch(
-        'command-line/failures.ts',
+        'cli/failures.ts',
         "text.replaceAll(PASSWORD_OF_URL, '$1:***@').replaceAll(PASSWORD_OF_QUERY, '$1***')",
         'text',
       ),
@@ -124,7 +122,7 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     about: 'takes an instant without its zone, in that of the machine',
     patches: [
       patch(
-        'config/instants.ts',
+        'core/config/instants.ts',
         '(?:Z|[+-](?:0\\d|1[0-4]):[0-5]\\d)$',
         '(?:Z|[+-](?:0\\d|1[0-4]):[0-5]\\d)?$',
       ),
@@ -133,7 +131,7 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
   },
   'takes-the-next-option': {
     about: 'takes the option that follows for the value of one that has none',
-    patches: [patch('command-line/parse.ts', "(isNext && token.value.startsWith('-'))", 'false')],
+    patches: [patch('cli/parse.ts', "(isNext && token.value.startsWith('-'))", 'false')],
     tests: ['unit/command-line/parse'],
   },
   'blind-to-changed-columns': {
@@ -173,7 +171,7 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     about: 'gives up when the role may not take one look',
     patches: [
       patch(
-        'command-line/doctor.ts',
+        'cli/doctor.ts',
         '    return await work();\n  } catch (error) {',
         '    return await work();\n  } catch (error) {\n    if (error) throw error;',
       ),
@@ -184,7 +182,7 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     about: 'ends with 0 although there is a problem',
     patches: [
       patch(
-        'command-line/doctor.ts',
+        'cli/doctor.ts',
         "level === 'problem') ? EXIT.FAILED",
         "level === 'problem') ? EXIT.DONE",
       ),

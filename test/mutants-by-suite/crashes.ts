@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const CLAIM = 'store/sql/claim.sql.ts';
-const PRESENCE = 'store/sql/fragments/clock.ts';
-const SWEEP = 'store/sql/fetch.sql.ts';
+const CLAIM = 'core/store/sql/claim.sql.ts';
+const PRESENCE = 'core/store/sql/fragments/clock.ts';
+const SWEEP = 'core/store/sql/fetch.sql.ts';
 
 /** Attempts that are taken over when their process is gone: each rule of that taken out. */
 export const CRASHES: Readonly<Record<string, Mutant>> = {
@@ -13,12 +13,12 @@ export const CRASHES: Readonly<Record<string, Mutant>> = {
   },
   'takes-over-plain-attempts': {
     about: 'takes over attempts of plain handlers, whose effects nothing fences',
-    patches: [patch('worker/claimer.ts', 'fenced: handler.transactional', 'fenced: true')],
+    patches: [patch('core/worker/claimer.ts', 'fenced: handler.transactional', 'fenced: true')],
     tests: ['cluster/orphaned'],
   },
   'names-a-lock-for-plain-attempts': {
     about: 'lets an attempt of a plain handler keep the lock that a version before it had named',
-    patches: [patch(CLAIM, 'CASE WHEN ${of}.fenced THEN $7::bigint END', '$7::bigint')],
+    patches: [patch(CLAIM, 'CASE WHEN l.fenced THEN $7::bigint END', '$7::bigint')],
     tests: ['integration/orphaned-attempts'],
   },
   'trusts-heartbeats': {
@@ -49,14 +49,16 @@ export const CRASHES: Readonly<Record<string, Mutant>> = {
   },
   'puts-orphans-off': {
     about: 'lets the next page put off what was found without its process',
-    patches: [patch('worker/read-ahead.ts', 'known.orphaned && wake.epoch', 'false && wake.epoch')],
-    tests: ['unit/worker/read-ahead'],
+    patches: [
+      patch('core/worker/timer-queue.ts', 'known.orphaned && wake.epoch', 'false && wake.epoch'),
+    ],
+    tests: ['unit/worker/offers'],
   },
   'needs-two-places': {
     about: 'counts the place of the attempt that it takes over',
     patches: [
       patch(
-        'store/sql/claim.sql.ts',
+        'core/store/sql/claim.sql.ts',
         'runs AND id <> ALL (ARRAY(SELECT s.id FROM seen s WHERE s.orphaned))',
         'runs',
       ),
@@ -65,7 +67,7 @@ export const CRASHES: Readonly<Record<string, Mutant>> = {
   },
   'closes-before-its-attempts': {
     about: 'gives its lock back as soon as it closes, while its attempts go on',
-    patches: [patch('worker/worker.ts', 'listener.retire()', 'listener.stop()')],
+    patches: [patch('core/worker/worker.ts', 'listener.retire()', 'listener.stop()')],
     tests: ['integration/orphaned-attempts'],
   },
 };

@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const CLAIM_LIMITED = 'store/sql/claim.sql.ts';
-const LINE = 'worker/fair-queue.ts';
-const PASS_BY = 'worker/skip-ahead.ts';
+const CLAIM_LIMITED = 'core/store/sql/claim.sql.ts';
+const LINE = 'core/worker/fair-queue.ts';
+const PASS_BY = 'core/worker/skip-ahead.ts';
 
 /** Holes that only crowds show: many limits, and plans that were made when there were few. Each with its mend taken out. */
 export const CROWDS: Readonly<Record<string, Mutant>> = {
@@ -33,12 +33,12 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     about: 'compares each limit with each that nobody has met for long',
     patches: [
       patch(
-        CLAIM_LIMITED,
-        'WHERE ctid = ANY (ARRAY(\n    SELECT q.ctid FROM',
-        'WHERE (name, group_id) IN (SELECT * FROM (\n    SELECT q.name, q.group_id FROM',
+        'core/store/sql/nodes.sql.ts',
+        'WHERE ctid = ANY (ARRAY(\n    SELECT ctid FROM',
+        'WHERE (name, group_id) IN (SELECT * FROM (\n    SELECT name, group_id FROM',
       ),
       patch(
-        CLAIM_LIMITED,
+        'core/store/sql/nodes.sql.ts',
         'LIMIT $2::int FOR UPDATE SKIP LOCKED))',
         'LIMIT $2::int FOR UPDATE SKIP LOCKED) q)',
       ),
@@ -49,12 +49,12 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     about: 'goes through all delays with a group for the locks of a few',
     patches: [
       patch(
-        'store/sql/claim.sql.ts',
+        'core/store/sql/claim.sql.ts',
         'FROM pg_catalog.unnest($1::bigint[]) AS w(id), LATERAL (\n    SELECT d.name, d.group_id FROM ${delay} d WHERE d.id = w.id ${STAYS_APART}\n  ) d JOIN',
         'FROM ${delay} d JOIN',
       ),
       patch(
-        'store/sql/claim.sql.ts',
+        'core/store/sql/claim.sql.ts',
         'WHERE d.group_id IS NOT NULL',
         'WHERE d.id = ANY ($1::bigint[]) AND d.group_id IS NOT NULL',
       ),
@@ -65,7 +65,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     about: 'compares each occurrence that ends with each that has moved',
     patches: [
       patch(
-        'store/sql/recurrences.sql.ts',
+        'core/store/sql/recurrences.sql.ts',
         "from: 'written e',",
         "from: 'ending e JOIN written m USING (id)',",
       ),
@@ -86,9 +86,9 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     about: 'takes those that wait for limits of their groups for enough',
     patches: [
       patch(
-        'worker/timer-queue.ts',
-        'this.#ready.size - this.#ready.throttled <',
-        'this.#ready.size <',
+        'core/worker/timer-queue.ts',
+        'this.ready.size - this.ready.throttled <',
+        'this.ready.size <',
       ),
     ],
     tests: ['integration/engine/held-groups'],
@@ -109,7 +109,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     about: 'looks at each limit that has no place, for each delay that runs',
     patches: [
       patch(
-        'worker/admission.ts',
+        'core/worker/admission.ts',
         'pauseLeftMs: claim.pacedUntilMs - nowMs }',
         'pauseLeftMs: Math.min(claim.pacedUntilMs - nowMs, this.throttles.leftMs()) }',
       ),
@@ -119,25 +119,31 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   'forgets-who-stands-aside': {
     about: 'lets a group stand aside although its limit is over',
     patches: [
-      patch('worker/fair-queue.ts', 'lane.queueOf(name)?.release(group)', 'lane.queueOf(name)'),
+      patch(
+        'core/worker/fair-queue.ts',
+        'lane.queueOf(name)?.release(group)',
+        'lane.queueOf(name)',
+      ),
     ],
     tests: ['unit/worker/ready-queue'],
   },
   'fills-gaps': {
     about: 'takes what comes behind something that was left out',
-    patches: [patch('worker/fair-queue.ts', 'this.#groups.has(group)', 'false')],
+    patches: [patch('core/worker/fair-queue.ts', 'this.#groups.has(group)', 'false')],
     tests: ['unit/worker/ready-queue', 'integration/engine/held-groups'],
   },
   'has-enough-for-a-while': {
     about: 'takes again what comes of a group that had enough, in the same walk',
-    patches: [patch('worker/full-names.ts', 'return { butNotOf: [...groups] };', 'return room;')],
+    patches: [
+      patch('core/worker/skip-ahead.ts', 'return { butNotOf: [...groups] };', 'return room;'),
+    ],
     tests: ['unit/worker/passes'],
   },
   'passes-by-from-the-middle': {
     about: 'goes on with a pass behind which others were left out meanwhile',
     patches: [
       patch(
-        'worker/scanner.ts',
+        'core/worker/scanner.ts',
         "      this.#begin('own');\n    }\n    return Math.min",
         '    }\n    return Math.min',
       ),

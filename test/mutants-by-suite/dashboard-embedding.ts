@@ -43,7 +43,6 @@ export const DASHBOARD_EMBEDDING: Readonly<Record<string, Mutant>> = {
         'if (rights === undefined) throw notFound();',
         "if (rights === undefined && rest.startsWith('/api/')) throw notFound();",
       ),
-      patch(HANDLER, '!rights.may(found.route.needs)', '!rights?.may(found.route.needs)'),
     ],
     tests: embedding,
   },

@@ -2,7 +2,7 @@ import { type Mutant, patch } from './mutant.js';
 
 const ORDER = 'dashboard/operation-order.ts';
 const RUNS = 'dashboard/operations.ts';
-const ROUTES = 'dashboard/operation-routes.ts';
+const ROUTES = 'dashboard/routes.ts';
 const HANDLER = 'dashboard/handler.ts';
 const refused = ['integration/dashboard/refused-operations'];
 const long = ['integration/dashboard/long-operations'];
@@ -22,7 +22,7 @@ export const DASHBOARD_OPERATIONS: Readonly<Record<string, Mutant>> = {
     about: 'ends pauses for viewers who may not pause',
     patches: [
       patch(
-        ORDER,
+        'dashboard/contract.ts',
         "action === 'resume' ? 'pause' : action",
         "action === 'resume' ? 'view' : action",
       ),
@@ -33,9 +33,9 @@ export const DASHBOARD_OPERATIONS: Readonly<Record<string, Mutant>> = {
     about: 'changes delays of names that the viewer may not see',
     patches: [
       patch(
-        ORDER,
-        'allowed(filter.name as string | undefined, names)',
-        'allowed(filter.name as string | undefined, null)',
+        'dashboard/search-filter.ts',
+        'allowed(asked.name, names)',
+        'allowed(asked.name, null)',
       ),
     ],
     tests: refused,
@@ -44,9 +44,9 @@ export const DASHBOARD_OPERATIONS: Readonly<Record<string, Mutant>> = {
     about: 'changes delays of groups that the viewer may not see',
     patches: [
       patch(
-        ORDER,
-        'allowed(filter.group as string | undefined, groups)',
-        'allowed(filter.group as string | undefined, null)',
+        'dashboard/search-filter.ts',
+        'allowed(asked.group, groups)',
+        'allowed(asked.group, null)',
       ),
     ],
     tests: refused,
@@ -80,7 +80,7 @@ export const DASHBOARD_OPERATIONS: Readonly<Record<string, Mutant>> = {
   'stops-for-viewers': {
     about: 'stops operations for viewers who could not begin them',
     patches: [
-      patch(ROUTES, '    if (!rights.may(rightFor(operation.action))) throw notFound();\n', ''),
+      patch(ROUTES, '      if (!rights.may(rightFor(operation.action))) throw notFound();\n', ''),
     ],
     tests: refused,
   },

@@ -86,7 +86,13 @@ export const DASHBOARD_PAGE: Readonly<Record<string, Mutant>> = {
   },
   'changes-what-has-ended': {
     about: 'offers to change delays of which some have ended',
-    patches: [patch(ORDER, 'state?.some((each) => !LIVE.includes(each))', 'false')],
+    patches: [
+      patch(
+        ORDER,
+        'filter.state?.some((state) => !LIVE_STATES.some((live) => live === state))',
+        'false',
+      ),
+    ],
     tests: ['unit/dashboard/order-filter'],
   },
   'payload-with-a-comma-too-many': {

@@ -14,17 +14,17 @@ const live = ['integration/dashboard/live'];
 export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
   'finds-any-name': {
     about: 'finds delays of names that the viewer may not see',
-    patches: [patch(FILTER, 'allowed(filter.name, rights.names)', 'allowed(filter.name, null)')],
+    patches: [patch(FILTER, 'allowed(asked.name, names)', 'allowed(asked.name, null)')],
     tests: scope,
   },
   'finds-any-group': {
     about: 'finds delays of groups that the viewer may not see',
-    patches: [patch(FILTER, 'allowed(filter.group, rights.groups)', 'allowed(filter.group, null)')],
+    patches: [patch(FILTER, 'allowed(asked.group, groups)', 'allowed(asked.group, null)')],
     tests: scope,
   },
   'counts-any-group': {
     about: 'counts delays of groups that the viewer may not see',
-    patches: [patch(OVERVIEW, '...(groups && { groups }),', '')],
+    patches: [patch(OVERVIEW, '...(groups && { group: groups }),', '')],
     tests: scope,
   },
   'shows-any-delay': {
@@ -51,7 +51,7 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
     about: 'shows numbers of a payload as JavaScript has them',
     patches: [
       patch(
-        'config/payloads.ts',
+        'core/config/payloads.ts',
         'encodedIn(text) === undefined ? text : JSON.stringify(value)',
         'JSON.stringify(value)',
       ),
@@ -67,7 +67,7 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
     about: 'takes errors that differ by an id for errors of different kinds',
     patches: [
       patch(
-        'store/sql/fragments/filter.ts',
+        'core/store/sql/fragments/state-and-error.ts',
         'const kind = VOLATILE.reduce(',
         'const kind = [].reduce<string>(',
       ),
@@ -78,7 +78,7 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
     about: 'takes the age of no row for that of the year 1',
     patches: [
       patch(
-        'database/tables.ts',
+        'core/database/tables.ts',
         '`${now} - CASE WHEN ${instant} IS NOT NULL THEN',
         '`${now} - CASE WHEN true THEN',
       ),
@@ -115,7 +115,7 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
     about: 'reads all of a range or a name where an index has its order',
     patches: [
       patch(
-        'database/connection-config.ts',
+        'core/database/connection-config.ts',
         '  ...COMMON,\n  ...BY_INDEX,',
         '  ...COMMON,\n  ...UNCOMPILED,',
       ),

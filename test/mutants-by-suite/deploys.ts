@@ -8,7 +8,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     about: 'spends attempts on payloads that another node can read',
     patches: [
       patch(
-        'worker/call.ts',
+        'core/worker/call.ts',
         "{ kind: 'unreadable', error: outcome.error }",
         "{ kind: 'failed', error: outcome.error }",
       ),
@@ -19,7 +19,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     about: 'takes again what another node could not read either',
     patches: [
       patch(
-        'worker/completer.ts',
+        'core/worker/jobs.ts',
         'epoch === left.epoch || refused === true',
         'epoch === left.epoch',
       ),
@@ -29,19 +29,23 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
   'passes-for-ever': {
     about: 'passes on to nodes that have refused it',
     patches: [
-      patch('store/sql/attempts.sql.ts', "AND n.process <> ALL (COALESCE(d.refused_by, '{}'))", ''),
+      patch(
+        'core/store/sql/attempts.sql.ts',
+        "AND n.process <> ALL (COALESCE(d.refused_by, '{}'))",
+        '',
+      ),
     ],
     tests: MIXED,
   },
   'leaves-it-to-the-gone': {
     about: 'leaves to others what it could not read when the others are gone',
-    patches: [patch('worker/worker.ts', 'completer.unread.forget();', '')],
+    patches: [patch('core/worker/worker.ts', 'this.parts.jobs.leaveNothing();', '')],
     tests: MIXED,
   },
   'postpones-by-nothing': {
     about: 'calls a handler again at once that postpones by nothing',
     patches: [
-      patch('worker/call.ts', 'const POSTPONED_MS_MIN = 100;', 'const POSTPONED_MS_MIN = 0;'),
+      patch('core/worker/call.ts', 'const POSTPONED_MS_MIN = 100;', 'const POSTPONED_MS_MIN = 0;'),
     ],
     tests: ['integration/engine/outcomes'],
   },
@@ -49,7 +53,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     about: 'deletes lines of history that another node keeps',
     patches: [
       patch(
-        'store/sql/history.sql.ts',
+        'core/store/sql/history.sql.ts',
         'AND NOT ($8::boolean AND',
         'AND NOT ($8::boolean AND false AND',
       ),
@@ -59,7 +63,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
   'prunes-all-names-alike': {
     about: 'deletes lines of history that are kept longer by their name',
     patches: [
-      patch('store/sql/history.sql.ts', '(d.name = ANY ($6::text[])) <> $7::boolean', 'true'),
+      patch('core/store/sql/history.sql.ts', '(d.name = ANY ($6::text[])) <> $7::boolean', 'true'),
     ],
     tests: ['integration/history'],
   },
@@ -67,7 +71,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     about: 'withdraws what another deployment declares',
     patches: [
       patch(
-        'store/sql/recurrences.sql.ts',
+        'core/store/sql/recurrences.sql.ts',
         "COALESCE(d.repeat ->> 'deployment'::text, '') = $6::text",
         '$6::text IS NOT NULL',
       ),
@@ -76,14 +80,14 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
   },
   'overwrites-what-is-others': {
     about: 'changes what another deployment declares',
-    patches: [patch('store/sql/recurrences.sql.ts', ' AND NOT ${IS_FOREIGN}`', '`')],
+    patches: [patch('core/store/sql/recurrences.sql.ts', ' AND NOT ${IS_FOREIGN}`', '`')],
     tests: ['integration/recurrences/deployments'],
   },
   'withdraws-in-silence': {
     about: 'does not tell what its start withdraws',
     patches: [
       patch(
-        'worker/declarations.ts',
+        'core/worker/declarations.ts',
         "this.events.emit('withdrawn', { name, key, repeat });",
         'void [name, key, repeat];',
       ),
@@ -92,7 +96,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
   },
   'runs-by-half': {
     about: 'runs what recurs in a way that it does not know',
-    patches: [patch('recurrence/recurrence.ts', 'checkKnown(repeat);', '')],
+    patches: [patch('core/recurrence/recurrence.ts', 'checkKnown(repeat);', '')],
     tests: MIXED,
   },
 };

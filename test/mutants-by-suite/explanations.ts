@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
-const CAUSES = 'client/explanations.ts';
-const STATEMENT = 'store/sql/explain.sql.ts';
+const CAUSES = 'core/client/explanations.ts';
+const STATEMENT = 'core/store/sql/explain.sql.ts';
 const PLANTED = ['integration/explain-causes'];
 const REAL = ['integration/explain'];
 
@@ -22,7 +22,7 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     about: 'says of a delay that no attempt has held that it is due since the last instant of all',
     patches: [
       patch(
-        'database/tables.ts',
+        'core/database/tables.ts',
         '`CASE WHEN ${instant} IS NOT NULL THEN GREATEST(LEAST(${epochMs(instant)}, 8.64e15), -8.64e15) END`',
         '`GREATEST(LEAST(${epochMs(instant)}, 8.64e15), -8.64e15)`',
       ),
@@ -106,7 +106,7 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         STATEMENT,
-        "${wakeOf('d')} <= (SELECT now FROM clock) AS is_waiting",
+        "${wakeSql('d')} <= (SELECT now FROM clock) AS is_waiting",
         'true AS is_waiting',
       ),
     ],
@@ -147,7 +147,7 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     about: 'keeps of no single call who asked for it',
     patches: [
       patch(
-        'store/many.store.ts',
+        'core/store/many.store.ts',
         'by === undefined ? undefined : `$${parameters.push(by)}::text`',
         'undefined',
       ),
@@ -158,9 +158,9 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     about: 'writes a call that says who asked together with others, which forgets it',
     patches: [
       patch(
-        'client/producer.ts',
-        'isAlone(transaction, own) && options.by === undefined',
-        'isAlone(transaction, own)',
+        'core/client/delay-client.ts',
+        'isAlone(transaction, own) && by === undefined\n        ? await this.#coalesced.cancel(',
+        'isAlone(transaction, own)\n        ? await this.#coalesced.cancel(',
       ),
     ],
     tests: ['integration/by-whom'],
@@ -168,7 +168,11 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
   'no-history-no-parameter': {
     about: 'without history, sends who asked to a statement that does not take it',
     patches: [
-      patch('store/sql/history.sql.ts', "return by === undefined ? '' :", "return true ? '' :"),
+      patch(
+        'core/store/sql/history.sql.ts',
+        "return by === undefined ? '' :",
+        "return true ? '' :",
+      ),
     ],
     tests: ['integration/by-whom'],
   },
@@ -176,7 +180,7 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     about: 'in a transaction cancels by the function, which forgets who asked',
     patches: [
       patch(
-        'store/delay.store.ts',
+        'core/store/delay.store.ts',
         'runner.transaction !== undefined && by === undefined',
         'runner.transaction !== undefined',
       ),
@@ -185,7 +189,7 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
   },
   'blames-who-paused-before': {
     about: 'a second pause keeps who asked for the first',
-    patches: [patch('store/sql/nodes.sql.ts', 'paused_by = excluded.paused_by, ', '')],
+    patches: [patch('core/store/sql/nodes.sql.ts', 'paused_by = excluded.paused_by, ', '')],
     tests: ['integration/by-whom'],
   },
 };

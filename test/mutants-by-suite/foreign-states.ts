@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
 const CHANGED = ['integration/changed-tables'];
-const EXPLAINED = 'database/driver-errors.ts';
+const EXPLAINED = 'core/database/driver-errors.ts';
 const SHARED = ['integration/shared-databases'];
 
 /** Holes that show where the database is not, or no longer, as the migration has made it. Each with its mend taken out. */
@@ -9,7 +9,11 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
   'explains-no-call': {
     about: 'throws what Postgres says where a call meets a database that has changed',
     patches: [
-      patch('transactions/transactions.ts', 'throw explained(error, this.schema);', 'throw error;'),
+      patch(
+        'core/transactions/transactions.ts',
+        'throw explainError(error, this.schema);',
+        'throw error;',
+      ),
     ],
     tests: CHANGED,
   },
@@ -18,8 +22,8 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
       'throws what Postgres says where calls that travel together meet a database that has changed',
     patches: [
       patch(
-        'client/coalesced-writes.ts',
-        'explained(ownError(error), this.parts.schema)',
+        'core/client/coalesced-writes.ts',
+        'explainError(ownError(error), this.options.installation.schema)',
         'ownError(error)',
       ),
     ],
@@ -33,22 +37,28 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
   'explains-no-declaration': {
     about: 'tells of a declaration that it failed, and not what to do',
     patches: [
-      patch('worker/declarations.ts', 'throw explained(error, this.#schema);', 'throw error;'),
+      patch(
+        'core/worker/declarations.ts',
+        'throw explainError(error, this.#schema);',
+        'throw error;',
+      ),
     ],
     tests: CHANGED,
   },
   'forgets-ids-that-ended': {
     about: 'gives ids again that history still holds',
-    patches: [patch('store/tables/preflight.ts', 'ORDER BY ended_at DESC LIMIT 1000', 'LIMIT 0')],
+    patches: [
+      patch('core/store/checks/identity.ts', 'ORDER BY ended_at DESC LIMIT 1000', 'LIMIT 0'),
+    ],
     tests: SHARED,
   },
   'cannot-tell-and-is-silent': {
     about: 'begins without a word where it may not read the sequence',
     patches: [
       patch(
-        'store/tables/preflight.ts',
+        'core/store/checks/identity.ts',
         "if (readable !== 'true') {",
-        "if (readable !== 'true') return [];\n  if (readable === undefined) {",
+        "if (readable !== 'true') return ok('identity', '');\n  if (readable === undefined) {",
       ),
     ],
     tests: ['integration/least-privilege'],
@@ -57,8 +67,8 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
     about: 'overlooks environments that are told apart by a search_path',
     patches: [
       patch(
-        'store/tables/preflight.ts',
-        'tablesIn ?? (await schemaOfPath(runner, schema))',
+        'core/store/check-start.ts',
+        'tablesIn ?? (await schemaOnPath(runner, schema))',
         'tablesIn',
       ),
     ],
@@ -66,7 +76,7 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
   },
   'warns-of-every-path': {
     about: 'takes a search_path of a role for an environment, whatever else there is',
-    patches: [patch('store/tables/preflight.ts', 'AND EXISTS (', 'AND true OR EXISTS (')],
+    patches: [patch('core/store/check-start.ts', 'AND EXISTS (', 'AND true OR EXISTS (')],
     tests: SHARED,
   },
 };

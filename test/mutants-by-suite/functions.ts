@@ -4,7 +4,7 @@ const FUNCTIONS = ['integration/functions'];
 
 const ofFunctions = (about: string, from: string, to: string): Mutant => ({
   about,
-  patches: [patch('store/tables/functions.ts', from, to)],
+  patches: [patch('core/store/tables/functions.ts', from, to)],
   tests: FUNCTIONS,
 });
 
@@ -49,7 +49,7 @@ DECLARE
     about: "prepares its statements by name in a caller's session",
     patches: [
       patch(
-        'transactions/callers-transaction.ts',
+        'core/transactions/transactions.ts',
         'return await source.query<Row[]>(sql, parameters);',
         'return await source.query<Row[]>({ name: sql.slice(0, 40), text: sql } as never, parameters);',
       ),

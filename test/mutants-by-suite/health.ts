@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const READINGS = 'health/readings.ts';
-const REPORT = 'health/report.ts';
-const SQL = 'store/sql/health.sql.ts';
+const READINGS = 'ops/readings.ts';
+const REPORT = 'ops/report.ts';
+const SQL = 'ops/health.sql.ts';
 const unit = ['unit/health/report'];
 const integration = ['integration/health'];
 
@@ -80,13 +80,17 @@ export const HEALTH: Readonly<Record<string, Mutant>> = {
   'serves-every-name': {
     about: 'does not tell a name that no node serves from a slow one',
     patches: [
-      patch(REPORT, 'row.isServed ? lateOf(row, worker) : unservedOf(row)', 'lateOf(row, worker)'),
+      patch(
+        REPORT,
+        'row.isServed ? describeLate(row, worker) : describeUnserved(row)',
+        'describeLate(row, worker)',
+      ),
     ],
     tests: integration,
   },
   'ready-though-gone': {
     about: 'is up while the database does not answer',
-    patches: [patch('delay.health.ts', 'goneOf(backlog.reason)', '')],
+    patches: [patch('ops/delay.health.ts', 'goneOf(backlog.reason)', '')],
     tests: integration,
   },
   'forgets-the-first-failure': {
@@ -113,13 +117,19 @@ export const HEALTH: Readonly<Record<string, Mutant>> = {
     about:
       'calls claims failing after they work, if the last one that got no answer was of one delay',
     patches: [
-      patch('worker/claimer.ts', 'if (told !== error && isRefusal(error))', 'if (told !== error)'),
+      patch(
+        'core/worker/claimer.ts',
+        'if (told !== error && isRefusedByServer(error))',
+        'if (told !== error)',
+      ),
     ],
     tests: ['unit/worker/claimer'],
   },
   'jumps-in-silence': {
     about: 'does not report that the clock of the database jumped',
-    patches: [patch('worker/worker.ts', "this.setup.events.emit('clockJumped', { byMs });", '')],
+    patches: [
+      patch('core/worker/worker.ts', "this.setup.events.emit('clockJumped', { byMs });", ''),
+    ],
     tests: integration,
   },
 };

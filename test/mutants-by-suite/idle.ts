@@ -6,30 +6,30 @@ const tests = ['integration/engine/idle'];
 export const IDLE: Readonly<Record<string, Mutant>> = {
   'idle-keeps-its-share': {
     about: 'counts idle nodes among those that look after delays',
-    patches: [patch('store/sql/fetch.sql.ts', 'AND n.idle_until IS NULL', '')],
+    patches: [patch('core/store/sql/fetch.sql.ts', 'AND n.idle_until IS NULL', '')],
     tests,
   },
   'idle-sweeps-on': {
     about: 'sweeps while the node is idle',
     patches: [
       patch(
-        'worker/scanner.ts',
-        "new TaskHealth(events, 'scan'), idle)",
-        "new TaskHealth(events, 'scan'))",
+        'core/worker/scanner.ts',
+        "new TaskHealth(parts.events, 'scan'), parts.idle)",
+        "new TaskHealth(parts.events, 'scan'))",
       ),
     ],
     tests,
   },
   'idle-through-own-writes': {
     about: 'stays idle when its own process schedules',
-    patches: [patch('worker/announcer.ts', 'this.worker?.idle.disturb();', '')],
+    patches: [patch('core/worker/announcer.ts', 'this.worker?.idle.disturb();', '')],
     tests,
   },
   'idle-listens-again': {
     about: 'connects again at once when its session is ended while it is idle',
     patches: [
       patch(
-        'cluster/listener.ts',
+        'core/cluster/listener.ts',
         'if (this.idle.isOn) return',
         'if (this.idle.isOn && this.#stopped) return',
       ),
@@ -40,7 +40,7 @@ export const IDLE: Readonly<Record<string, Mutant>> = {
     about: 'does not look at what others have leased before it is idle',
     patches: [
       patch(
-        'store/sql/nodes.sql.ts',
+        'core/store/sql/nodes.sql.ts',
         "WHERE d.wake_at < 'infinity'",
         "WHERE d.wake_at < 'infinity' AND d.leased_by IS NULL",
       ),
@@ -49,12 +49,12 @@ export const IDLE: Readonly<Record<string, Mutant>> = {
   },
   'idle-while-another-runs': {
     about: 'tells no idle node of what it schedules for itself, so that none looks when it dies',
-    patches: [patch('worker/announcer.ts', '!isOwn || idleForMs !== null', '!isOwn')],
+    patches: [patch('core/worker/announcer.ts', '!isOwn || idleForMs !== null', '!isOwn')],
     tests,
   },
   'idle-past-its-time': {
     about: 'is idle for the whole time from when it hears of it, however late that is',
-    patches: [patch('worker/loader.ts', 'Math.max(0, idleMs - tookMs)', 'idleMs')],
+    patches: [patch('core/worker/loader.ts', 'Math.max(0, idleMs - tookMs)', 'idleMs')],
     tests,
   },
 };

@@ -1,9 +1,9 @@
 import { type Mutant, patch } from './mutant.js';
 
-const BATCHER = 'worker/batcher.ts';
-const CLAIMER = 'worker/claimer.ts';
-const CLAIM_SIZES = 'worker/claim-sizes.ts';
-const SIZE = 'store/statement-size.ts';
+const BATCHER = 'core/worker/batcher.ts';
+const CLAIMER = 'core/worker/claimer.ts';
+const CLAIM_SIZES = 'core/worker/claim-sizes.ts';
+const SIZE = 'core/store/statement-size.ts';
 
 const SIZES_SPEC = ['integration/engine/statement-sizes'];
 const ROWS_SPEC = ['integration/engine/unreadable-rows'];
@@ -12,12 +12,12 @@ const ROWS_SPEC = ['integration/engine/unreadable-rows'];
 export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   'claims-as-many-again': {
     about: 'claims as many again as outlived the limit',
-    patches: [patch(CLAIMER, 'if (mayBeLess && !isMended) this.sizes.failed(entries);', '')],
+    patches: [patch(CLAIMER, 'if (mayBeLess && !isMended) this.parts.sizes.failed(entries);', '')],
     tests: SIZES_SPEC,
   },
   'claims-as-many-after-silence': {
     about: 'claims as many again as a connection could not answer',
-    patches: [patch(CLAIMER, '    if (mayBeLess) this.sizes.failed(entries);\n', '')],
+    patches: [patch(CLAIMER, '    if (mayBeLess) this.parts.sizes.failed(entries);\n', '')],
     tests: SIZES_SPEC,
   },
   'stays-small': {
@@ -56,7 +56,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
     about: 'fails each claim that meets an instant that is infinite',
     patches: [
       patch(
-        'database/tables.ts',
+        'core/database/tables.ts',
         '`GREATEST(LEAST(${number}, ${most}), -${most})::bigint`',
         '`(${number} - 0 * least(${most}, 0))::bigint`',
       ),
@@ -65,14 +65,14 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   },
   'names-what-it-cannot-name': {
     about: 'takes ids and epochs that JavaScript rounds for those of other rows',
-    patches: [patch('worker/timer-queue.ts', '!Number.isSafeInteger(wake.id) ||', 'false &&')],
+    patches: [patch('core/worker/timer-queue.ts', '!Number.isSafeInteger(id) ||', 'false &&')],
     tests: ROWS_SPEC,
   },
   'leases-for-ever': {
     about: 'waits for a lease that has no end',
     patches: [
       patch(
-        'database/tables.ts',
+        'core/database/tables.ts',
         "GREATEST(${row}.wake_at, NULLIF(${row}.leased_until, 'infinity'))",
         'GREATEST(${row}.wake_at, ${row}.leased_until)',
       ),
@@ -83,7 +83,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
     about: 'goes on at an instant that is none',
     patches: [
       patch(
-        'recurrence/recurrence.ts',
+        'core/recurrence/recurrence.ts',
         'if (!(nextMs >= hereMs + 1 && nextMs <= LAST_MS)) {',
         'if (nextMs === undefined) {',
       ),
@@ -92,7 +92,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   },
   'takes-any-row': {
     about: 'creates its table without the constraints on infinite times',
-    patches: [patch('store/tables/migrations.ts', 'CHECK (isfinite(${column}))', 'CHECK (true)')],
+    patches: [patch('core/store/rows/row-rules.ts', 'CHECK (isfinite(${column}))', 'CHECK (true)')],
     tests: ROWS_SPEC,
   },
   'writes-the-same-again': {
@@ -105,7 +105,11 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   'asks-no-encoding': {
     about: 'starts on a database that cannot hold every text',
     patches: [
-      patch('store/tables/preflight.ts', "found.encoding !== 'UTF8'", "found.encoding === 'none'"),
+      patch(
+        'core/store/checks/server.ts',
+        "isWrong: ({ encoding }) => encoding !== 'UTF8'",
+        "isWrong: ({ encoding }) => encoding === 'none'",
+      ),
     ],
     tests: ['integration/encodings'],
   },

@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
-const HOOK_ORDER = 'module-ends.ts';
-const CALL = 'worker/call.ts';
+const HOOK_ORDER = 'core/module/module-ends.ts';
+const CALL = 'core/worker/call.ts';
 const LIFE = ['hostile/application-life/application-life.properties'];
 
 /** Holes that only the life of an application shows: how it begins and ends. Each with its mend taken out. */
@@ -32,7 +32,9 @@ export const LIVES: Readonly<Record<string, Mutant>> = {
   },
   'blames-who-is-late-at-the-end': {
     about: 'takes an attempt for a timeout while the application closes',
-    patches: [patch('worker/call.ts', "this.#isClosing && outcome.kind === 'failed'", 'false')],
+    patches: [
+      patch('core/worker/call.ts', "this.#isClosing && outcome.kind === 'failed'", 'false'),
+    ],
     tests: LIFE,
   },
   'calls-at-the-end': {
@@ -44,34 +46,40 @@ export const LIVES: Readonly<Record<string, Mutant>> = {
   },
   'connects-without-settings': {
     about: 'takes the settings of a DataSource that has none yet',
-    patches: [patch('worker/engine.ts', 'if (!isInitialized)', 'if (false)')],
+    patches: [patch('core/worker/engine.ts', 'if (!isInitialized)', 'if (false)')],
     tests: ['integration/engine/odd-starts'],
   },
   'has-a-riddle': {
     about: 'leaves it to Nest to say that there are two copies of it',
-    patches: [patch('handlers/enhancers.ts', 'optional: true', 'optional: false')],
+    patches: [patch('core/handlers/enhancers.ts', 'optional: true', 'optional: false')],
     tests: ['integration/engine/odd-starts'],
   },
   'waits-for-hooks-in-silence': {
     about: 'says nothing while Nest calls no hooks',
-    patches: [patch('worker/engine.ts', "this.events.emit('advice', { message: NO_HOOKS });", '')],
+    patches: [
+      patch('core/worker/engine.ts', "this.events.emit('advice', { message: NO_HOOKS });", ''),
+    ],
     tests: ['integration/engine/odd-starts'],
   },
   'ends-twice': {
     about: 'ends anew with each close',
-    patches: [patch('worker/engine.ts', '(this.#stopped ??= this.#stop())', 'this.#stop()')],
+    patches: [patch('core/worker/engine.ts', '(this.#stopped ??= this.#stop())', 'this.#stop()')],
     tests: ['integration/engine/run-and-stop'],
   },
   'starts-by-itself': {
     about: 'takes autorun for true',
     patches: [
-      patch('worker/engine.ts', 'options.autorun || isManual(options)', 'true || options.autorun'),
+      patch(
+        'core/worker/engine.ts',
+        'options.autorun || isManual(options)',
+        'true || options.autorun',
+      ),
     ],
     tests: ['integration/engine/run-and-stop'],
   },
   'tells-no-handler-of-the-end': {
     about: 'aborts no signal when the application closes',
-    patches: [patch('worker/worker.ts', 'this.inFlight.close();', '')],
+    patches: [patch('core/worker/worker.ts', 'this.parts.jobs.close();', '')],
     tests: LIFE,
   },
 };

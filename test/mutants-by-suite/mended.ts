@@ -1,9 +1,9 @@
 import { type Mutant, patch } from './mutant.js';
 
-const BATCHER = 'worker/batcher.ts';
-const CLAIM_LIMITED = 'store/sql/claim.sql.ts';
+const BATCHER = 'core/worker/batcher.ts';
+const CLAIM_LIMITED = 'core/store/sql/claim.sql.ts';
 
-const EXECUTION = 'transactions/transaction-guard.ts';
+const EXECUTION = 'core/transactions/transaction-guard.ts';
 
 /** Holes that were found by reading, each with its mend taken out. */
 export const MENDED: Readonly<Record<string, Mutant>> = {
@@ -29,7 +29,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'keeps a deadline of calls that are over, which the next call finds taken',
     patches: [
       patch(
-        'worker/executor.ts',
+        'core/worker/executor.ts',
         'quietMs > 0 ? this.#quiet.set(',
         'quietMs > 0 ? this.#deadlines.set(',
       ),
@@ -40,7 +40,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'lets a write that shares no statement overtake those about its key',
     patches: [
       patch(
-        'client/coalesced-writes.ts',
+        'core/client/coalesced-writes.ts',
         "if (targets === 'all') return await call();",
         'return await call();',
       ),
@@ -51,7 +51,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'takes a turn for a schedule only when its payload is encoded',
     patches: [
       patch(
-        'client/coalesced-writes.ts',
+        'core/client/coalesced-writes.ts',
         'return this.inOrder([delay], async () => {\n      await ready;\n      return await this.#run(coalescer, delay, FREE);\n    });',
         'return ready.then(() => this.#run(coalescer, delay));',
       ),
@@ -60,7 +60,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'overtakes-who-waits': {
     about: 'gives the one place of a name to a claim, while others wait for it',
-    patches: [patch('worker/admission.ts', '(dealing.isQueued && mayWait)', 'false')],
+    patches: [patch('core/worker/admission.ts', '(dealing.isQueued && mayWait)', 'false')],
     tests: ['unit/worker/slot-keeper'],
   },
   'empties-by-the-clock': {
@@ -84,7 +84,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'waits without a limit for a key that somebody is inserting',
     patches: [
       patch(
-        'store/sql/schedule.sql.ts',
+        'core/store/sql/schedule.sql.ts',
         "clock(tables, { whole: true, waitsMs: LIMITS_MS['a while'] })",
         'clock(tables, { whole: true })',
       ),
@@ -95,7 +95,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'looks at the end of a transaction only where it has written something',
     patches: [
       patch(
-        'transactions/commit-hooks.ts',
+        'core/transactions/commit-hooks.ts',
         'if (isInside(runner, parameters)) this.#pendingOf(runner);\n    else {',
         'if (!isInside(runner, parameters)) {',
       ),
@@ -106,7 +106,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'does not hear of a move that is rolled back in plain SQL',
     patches: [
       patch(
-        'transactions/commit-hooks.ts',
+        'core/transactions/commit-hooks.ts',
         'if (runner !== undefined) this.#ends.leave(runner, { rolledBack });',
         'if (runner?.isTransactionActive) this.#ends.leave(runner, { rolledBack });',
       ),
@@ -117,7 +117,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'takes a move for done whose session ended before its COMMIT',
     patches: [
       patch(
-        'transactions/commit-hooks.ts',
+        'core/transactions/commit-hooks.ts',
         "if (end !== 'committed') rolledBack?.();",
         "if (end === 'rolled back') rolledBack?.();",
       ),
@@ -126,21 +126,23 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'watches-no-own-session': {
     about: 'does not hear of the end of a session that the library began a transaction on',
-    patches: [patch('transactions/commit-hooks.ts', 'SessionWatch.beginIfConnected(runner);', '')],
+    patches: [
+      patch('core/transactions/commit-hooks.ts', 'SessionWatch.beginIfConnected(runner);', ''),
+    ],
     tests: ['integration/own-key-transactions'],
   },
   'refuses-half': {
     about: 'refuses to move its own row on when the others of the list are written',
     patches: [
       patch(
-        'client/writes.ts',
+        'core/client/self-reschedules.ts',
         '[{ index, attempt, delay: goneOn(attempt, delay) }]',
         '[{ index, attempt, delay }]',
       ),
       patch(
-        'client/writes.ts',
-        'await this.#schedule(attempt, manager, runner, delay)',
-        'await this.#schedule(attempt, manager, runner, goneOn(attempt, delay))',
+        'core/client/self-reschedules.ts',
+        'await this.schedule(attempt, manager, runner, delay)',
+        'await this.schedule(attempt, manager, runner, goneOn(attempt, delay))',
       ),
     ],
     tests: ['integration/recurrences/own-key'],
@@ -149,23 +151,23 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'refuses a snapshot when the first look has cancelled what waits',
     patches: [
       patch(
-        'client/cancels.ts',
-        'transaction, undefined, refuse);',
-        'transaction, undefined, refuse && undefined);',
+        'core/client/delay-client.ts',
+        'await cancel(targets, () => this.#aborts.refuseSnapshots(transaction));',
+        'await cancel(targets);',
       ),
     ],
     tests: ['integration/abort/callers'],
   },
   'filters-see-halves': {
     about: 'looks for what matches beside a call that takes back what it wrote',
-    patches: [patch('transactions/calls-in-order.ts', '? [...this.#last.values()]', '? []')],
+    patches: [patch('core/transactions/calls-in-order.ts', '? [...this.#last.values()]', '? []')],
     tests: ['integration/parallel-branches'],
   },
   'throws-as-the-driver-does': {
     about: 'gives the error of a pool without connections as it is',
     patches: [
       patch(
-        'database/borrowed-connection.ts',
+        'core/database/borrowed-connection.ts',
         "throw new DelayUnavailableError(`the application's pool had no connection${why}`, error);",
         'throw error;',
       ),
@@ -175,8 +177,12 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   'leaves-it-open': {
     about: 'takes a savepoint for never begun, of which a subscriber threw',
     patches: [
-      patch(EXECUTION, 'if (depthOf(this.runner) === before) this.#open -= 1;', 'this.#open -= 1;'),
-      patch(EXECUTION, 'this.#open > 0 || depthOf(this.runner) > 1', 'this.#open > 0'),
+      patch(
+        EXECUTION,
+        'if (transactionDepth(this.runner) === before) this.#open -= 1;',
+        'this.#open -= 1;',
+      ),
+      patch(EXECUTION, 'this.#open > 0 || transactionDepth(this.runner) > 1', 'this.#open > 0'),
     ],
     tests: ['integration/handlers-transaction/commit'],
   },
@@ -184,7 +190,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'lets a listener that rejects end the process',
     patches: [
       patch(
-        'api/events.ts',
+        'core/api/events.ts',
         'ignoreRejection(Reflect.apply(listener, this, args));',
         'Reflect.apply(listener, this, args);',
       ),
@@ -195,7 +201,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'holds the locks of limits for as long as a process stands still',
     patches: [
       patch(
-        'store/sql/claim.sql.ts',
+        'core/store/sql/claim.sql.ts',
         "'idle_in_transaction_session_timeout', '${IDLE_MS_MAX}'",
         "'idle_in_transaction_session_timeout', '0'",
       ),
@@ -215,14 +221,14 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'never-begins-a-pass-anew': {
     about: 'goes on with a pass for as long as a backlog takes',
-    patches: [patch('worker/scanner.ts', 'if (isAnew || isOld)', 'if (isAnew)')],
+    patches: [patch('core/worker/scanner.ts', 'if (isAnew || isOld)', 'if (isAnew)')],
     tests: ['unit/worker/scanner'],
   },
   'takes-any-end-for-its-own': {
     about: 'takes the end of any group for that of the one that is full',
     patches: [
       patch(
-        'worker/limits.ts',
+        'core/worker/limits.ts',
         'this.#freed.size < THROTTLES_MAX) this.#freed.add(key);',
         "this.#freed.size < THROTTLES_MAX) this.#freed.add(key).add(groupText('test.limited', 'g'));",
       ),
@@ -233,7 +239,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'begins a handler whose lease ended while its payload was read',
     patches: [
       patch(
-        'worker/invoke.ts',
+        'core/worker/invoke.ts',
         'call.over || call.leaseEndsAtMs <= performance.now()',
         'call.over',
       ),
@@ -244,8 +250,8 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'does not ask again whether sessions stay with their connections',
     patches: [
       patch(
-        'cluster/listener.ts',
-        "if (this.#hearing === 'unknown') await this.#learnAgain();",
+        'core/cluster/listener.ts',
+        "if (this.hearing === 'unknown') await this.#learnAgain();",
         '',
       ),
     ],
@@ -253,14 +259,16 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'closes-half-a-start': {
     about: 'closes while it starts',
-    patches: [patch('worker/engine.ts', 'if (this.#starting === undefined) return;', 'return;')],
+    patches: [
+      patch('core/worker/engine.ts', 'if (this.#starting === undefined) return;', 'return;'),
+    ],
     tests: ['integration/engine/odd-starts'],
   },
   'stood-still-is-silent': {
     about: 'takes LISTEN for dead when its own process stood still while the answer came',
     patches: [
       patch(
-        'cluster/session-proof.ts',
+        'core/cluster/hearing.ts',
         'setTimeout(() => setImmediate(() => own === timer && decide(then)), PROBE_MS)',
         'setTimeout(() => decide(then), PROBE_MS)',
       ),

@@ -2,15 +2,19 @@ import { type Mutant, patch } from './mutant.js';
 
 const PLANTED = ['security/planted-names'];
 const OWNERS = ['security/foreign-owners'];
-const MIGRATIONS = 'store/tables/migrations.ts';
-const STRANGERS = 'store/tables/preflight.ts';
+const MIGRATIONS = 'core/store/tables/migrations.ts';
+const STRANGERS = 'core/store/checks/owners.ts';
 
 /** What a role that may create something can have others run: each with its mend taken out. */
 export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
   'finds-unnest-by-the-path': {
     about: 'calls an unnest of the path where one array is given',
     patches: [
-      patch('store/sql/fragments/filter.ts', 'pg_catalog.unnest($${index', 'unnest($${index'),
+      patch(
+        'core/store/sql/fragments/target-rows.ts',
+        'pg_catalog.unnest($${index',
+        'unnest($${index',
+      ),
     ],
     tests: PLANTED,
   },
@@ -18,7 +22,7 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
     about: 'counts pruned rows by a count of the path',
     patches: [
       patch(
-        'store/sql/history.sql.ts',
+        'core/store/sql/nodes.sql.ts',
         'SELECT pg_catalog.count(*)::text AS count FROM deleted',
         'SELECT count(*)::text AS count FROM deleted',
       ),
@@ -27,24 +31,24 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
   },
   'multiplies-by-a-numeric': {
     about: 'multiplies a float8 by a numeric',
-    patches: [patch('database/tables.ts', "* 1e3::float8`, '8.64e15'", "* 1e3`, '8.64e15'")],
+    patches: [patch('core/database/tables.ts', "* 1e3::float8`, '8.64e15'", "* 1e3`, '8.64e15'")],
     tests: PLANTED,
   },
   'takes-a-field-by-an-untyped-name': {
     about: 'takes a field of JSON by a name that may be JSON itself',
-    patches: [patch('store/sql/fragments/filter.ts', "-> 'declared'::text", "-> 'declared'")],
+    patches: [patch('core/store/sql/fragments/repeat.ts', "-> 'declared'::text", "-> 'declared'")],
     tests: PLANTED,
   },
   'notifies-by-the-path': {
     about: 'notifies by a pg_notify of the path',
-    patches: [patch('cluster/hint.ts', 'SELECT pg_catalog.pg_notify', 'SELECT pg_notify')],
+    patches: [patch('core/cluster/hint.ts', 'SELECT pg_catalog.pg_notify', 'SELECT pg_notify')],
     tests: PLANTED,
   },
   'schedules-on-the-callers-path': {
     about: 'schedules one delay by a function that goes by the path of its caller',
     patches: [
       patch(
-        'store/tables/functions.ts',
+        'core/store/tables/functions.ts',
         `join(', ')}
 ) RETURNS text LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET enable_seqscan`,
@@ -68,25 +72,23 @@ SET enable_seqscan`,
   'keeps-the-path-of-a-role': {
     about: 'keeps the path of a role on its own sessions',
     patches: [
-      patch('database/connection-config.ts', "  search_path: 'pg_catalog, pg_temp',\n", ''),
+      patch('core/database/connection-config.ts', "  search_path: 'pg_catalog, pg_temp',\n", ''),
     ],
     tests: ['integration/engine/session-settings'],
   },
   'migrates-beside-strangers': {
     about: 'creates its tables in whosever schema',
-    patches: [
-      patch(
-        MIGRATIONS,
-        'if (isThere) await refuseStrangers(runner, schema, true);\n        else ',
-        'if (!isThere) ',
-      ),
-    ],
+    patches: [patch(MIGRATIONS, 'if (stranger !== undefined) throw refusal(stranger);', '')],
     tests: OWNERS,
   },
   'starts-beside-strangers': {
     about: 'starts on tables that have a stranger beside them',
     patches: [
-      patch('store/tables/preflight.ts', 'await refuseStrangers(runner, schema, false);', ''),
+      patch(
+        'core/store/check-start.ts',
+        'wrong ?? (await findStranger(runner, schema, false))',
+        'wrong',
+      ),
     ],
     tests: OWNERS,
   },

@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
-const HISTORY_ROW = 'store/sql/history.sql.ts';
-const MATCHING = 'client/selections.ts';
+const HISTORY_ROW = 'core/store/sql/history.sql.ts';
+const MATCHING = 'core/client/selections.ts';
 
 /** What is told of the past, each with its mend taken out. */
 export const PAST: Readonly<Record<string, Mutant>> = {
@@ -20,7 +20,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     about: 'a reschedule leaves no trace',
     patches: [
       patch(
-        'store/sql/delays.sql.ts',
+        'core/store/sql/delays.sql.ts',
         "move_log = ${movedTo('t.due', 'reschedule', by)}",
         'move_log = d.move_log',
       ),
@@ -29,14 +29,16 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   },
   'keeps-all-moves': {
     about: 'the log of moves grows without end',
-    patches: [patch('store/sql/history.sql.ts', 'MOVES_KEPT_MAX = 20', 'MOVES_KEPT_MAX = 2_000')],
+    patches: [
+      patch('core/store/sql/history.sql.ts', 'MOVES_KEPT_MAX = 20', 'MOVES_KEPT_MAX = 2_000'),
+    ],
     tests: ['integration/what-history-keeps'],
   },
   'pages-by-instant': {
     about: 'of lines that ended at one instant only those of one page are told',
     patches: [
       patch(
-        'store/sql/history.sql.ts',
+        'core/store/sql/history.sql.ts',
         '(d.ended_at, d.id, d.epoch) < ($1::timestamptz, $2::bigint, $3::bigint)',
         'd.ended_at < $1::timestamptz AND ($2::bigint, $3::bigint) IS NOT NULL',
       ),
@@ -45,12 +47,12 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   },
   'pages-by-millisecond': {
     about: 'a page of history begins at a whole millisecond',
-    patches: [patch('store/selection.store.ts', 'us - whole * 1e3', '0')],
+    patches: [patch('core/store/selection.store.ts', 'us - whole * 1e3', '0')],
     tests: ['integration/matching'],
   },
   'ends-the-story': {
     about: 'a page that is full of what lives is the last',
-    patches: [patch(MATCHING, 'if (rows.length === 0) return', 'if (rows.length >= 0) return')],
+    patches: [patch(MATCHING, 'behind.length === 0 ? null', 'behind.length >= 0 ? null')],
     tests: ['integration/matching'],
   },
   'aborts-by-state': {
@@ -66,20 +68,24 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   'full-for-ever': {
     about: 'takes a limit that was full at its last claim for full when its attempts are over',
     patches: [
-      patch('store/sql/stats.sql.ts', 'OR q.full_slots <= ', 'OR q.full_slots IS NOT NULL OR 1 = '),
+      patch(
+        'core/store/sql/stats.sql.ts',
+        'OR q.full_slots <= ',
+        'OR q.full_slots IS NOT NULL OR 1 = ',
+      ),
     ],
     tests: ['integration/what-holds'],
   },
   'one-place-is-all': {
     about: 'takes a limit for full as long as any of its attempts runs',
-    patches: [patch('store/sql/stats.sql.ts', 'q.full_slots <= ', '1 <= ')],
+    patches: [patch('core/store/sql/stats.sql.ts', 'q.full_slots <= ', '1 <= ')],
     tests: ['integration/what-holds'],
   },
   'rate-hides-places': {
     about: 'a claim that has used up a rate does not write that no place is free either',
     patches: [
       patch(
-        'store/sql/claim.sql.ts',
+        'core/store/sql/claim.sql.ts',
         'CASE WHEN u.free <= u.many THEN',
         'CASE WHEN u.wait_ms = 0 AND u.free <= u.many THEN',
       ),
@@ -90,7 +96,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     about: 'counts the attempts of one group by all permits of its name',
     patches: [
       patch(
-        'store/sql/stats.sql.ts',
+        'core/store/sql/stats.sql.ts',
         "'p.group_id = q.group_id'",
         "'concat(p.group_id) = q.group_id'",
       ),
@@ -99,14 +105,16 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   },
   'unserved-is-limited': {
     about: 'counts as limited what no node serves',
-    patches: [patch('store/sql/stats.sql.ts', '${IS_SERVED} AND ${IS_LIMITED}', '${IS_LIMITED}')],
+    patches: [
+      patch('core/store/sql/stats.sql.ts', '${IS_SERVED} AND ${IS_LIMITED}', '${IS_LIMITED}'),
+    ],
     tests: ['integration/what-holds'],
   },
   'held-is-late': {
     about: 'counts as late what a limit holds',
     patches: [
       patch(
-        'store/sql/stats.sql.ts',
+        'core/store/sql/stats.sql.ts',
         'FILTER (WHERE held IS NULL), 0)',
         "FILTER (WHERE held IS DISTINCT FROM 'pause'), 0)",
       ),

@@ -1,29 +1,29 @@
 import { type Mutant, patch } from './mutant.js';
 
-const LISTENER = 'cluster/listener.ts';
-const BATCHER = 'worker/batcher.ts';
-const SWEEPER = 'worker/scanner.ts';
-const LOADER = 'worker/loader.ts';
+const LISTENER = 'core/cluster/listener.ts';
+const BATCHER = 'core/worker/batcher.ts';
+const SWEEPER = 'core/worker/scanner.ts';
+const LOADER = 'core/worker/loader.ts';
 
 /** A guard of a rare state, a clock read at the wrong moment, a signal that a fallback makes good later, a pause that does not grow. */
 export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   'skips-late-retries': {
     about: 'a retry of what recurs with `none` is skipped as missed',
-    patches: [
-      patch('worker/claimer.ts', 'const isFirst = row.attempts === 1;', 'const isFirst = true;'),
-    ],
+    patches: [patch('core/worker/claimer.ts', ' && row.attempts === 1', '')],
     tests: ['integration/recurrences/failures'],
   },
   'waits-for-its-own-move': {
     about: 'a plain handler waits for the row that it has moved in a transaction of its own',
-    patches: [patch('client/writes.ts', 'transactional || own.movedOn', 'transactional')],
+    patches: [
+      patch('core/client/self-reschedules.ts', 'transactional || own.movedOn', 'transactional'),
+    ],
     tests: ['integration/own-key-transactions'],
   },
   'certain-whatever-a-savepoint-took-back': {
     about: 'what was written before a ROLLBACK TO in plain SQL is told of as certain',
     patches: [
       patch(
-        'transactions/commit-hooks.ts',
+        'core/transactions/commit-hooks.ts',
         "end === 'committed' && watch?.rollbacks === rollbacksBefore",
         "end === 'committed'",
       ),
@@ -39,7 +39,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
     about: 'a lease counts from the answer of its renewal, and outlives that of the row',
     patches: [
       patch(
-        'worker/lease-keeper.ts',
+        'core/worker/lease-keeper.ts',
         'attempt.leaseEndsAtMs = askedAtMs + this.leaseMs',
         'attempt.leaseEndsAtMs = performance.now() + this.leaseMs',
       ),
@@ -48,7 +48,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   },
   'gives-up-after-ten-looks': {
     about: 'a row that is held is given up after ten quick looks',
-    patches: [patch('store/held-rows.ts', 'looks >= LOOKS_MIN &&', 'looks >= LOOKS_MIN ||')],
+    patches: [patch('core/store/held-rows.ts', 'looks >= LOOKS_MIN &&', 'looks >= LOOKS_MIN ||')],
     tests: ['unit/store/stable-look'],
   },
   'pauses-end-with-the-next-load': {
@@ -60,7 +60,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
     about: 'a page that ends among delays of one instant leaves out the others',
     patches: [
       patch(
-        'store/sql/fetch.sql.ts',
+        'core/store/sql/fetch.sql.ts',
         'ORDER BY p.wake_at DESC, p.id DESC LIMIT 1',
         'ORDER BY p.wake_at DESC, p.id LIMIT 1',
       ),
@@ -71,7 +71,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
     about: 'of the groups of a name that have a place, the last one alone is told of',
     patches: [
       patch(
-        'cluster/notifier.ts',
+        'core/cluster/notifier.ts',
         'this.#vacant.set(groupText(name, group), { name, group })',
         'this.#vacant.set(name, { name, group })',
       ),
@@ -85,7 +85,9 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   },
   'exhausted-are-tried-at-one-pace': {
     about: 'pauses before an exhausted delay is claimed again do not grow',
-    patches: [patch('worker/on-dead-calls.ts', 'tries: delay.tries + 1 }', 'tries: delay.tries }')],
+    patches: [
+      patch('core/worker/on-dead-calls.ts', 'tries: delay.tries + 1 }', 'tries: delay.tries }'),
+    ],
     tests: ['unit/worker/on-dead-calls'],
   },
   'listeners-never-forget-failures': {
@@ -95,7 +97,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   },
   'full-pages-are-the-last': {
     about: 'a page of kept calls that is exactly full is taken for all that there are',
-    patches: [patch('worker/reruns.ts', ' || kept.length === PAGE_MAX', '')],
+    patches: [patch('core/worker/reruns.ts', ' || kept.length === PAGE_MAX', '')],
     tests: ['unit/worker/reruns'],
   },
 };

@@ -1,9 +1,9 @@
 import { type Mutant, patch } from './mutant.js';
 
-const DECLARE = 'store/sql/recurrences.sql.ts';
-const WITHDRAW = 'store/sql/recurrences.sql.ts';
-const TAKEN = 'store/sql/schedule.sql.ts';
-const RECURRENCE = 'recurrence/recurrence.ts';
+const DECLARE = 'core/store/sql/recurrences.sql.ts';
+const WITHDRAW = 'core/store/sql/recurrences.sql.ts';
+const TAKEN = 'core/store/sql/schedule.sql.ts';
+const RECURRENCE = 'core/recurrence/recurrence.ts';
 
 /** What recurs with one rule taken out. */
 export const RECURRENCES: Readonly<Record<string, Mutant>> = {
@@ -11,9 +11,9 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'takes the estimate of the clock for its reading, and begins before it is due',
     patches: [
       patch(
-        'worker/claimer.ts',
-        'this.clock.afterReading(row.now_ms, performance.now())',
-        'this.clock.afterReading(this.clock.nowMs(), performance.now())',
+        'core/worker/claimer.ts',
+        'this.parts.clock.afterReading(row.now_ms, performance.now())',
+        'this.parts.clock.afterReading(this.parts.clock.nowMs(), performance.now())',
       ),
     ],
     tests: ['integration/recurrences/erring-estimate'],
@@ -22,7 +22,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'leaves out an instant that has not come',
     patches: [
       patch(
-        'database/database-clock.ts',
+        'core/database/database-clock.ts',
         'readMs + (performance.now() - heardAtMs) * (1 - DRIFT)',
         'this.nowMs()',
       ),
@@ -33,7 +33,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'says when it is due for the first time by a clock that is ahead',
     patches: [
       patch(
-        'worker/declarations.ts',
+        'core/worker/declarations.ts',
         'declarations.length === 0 ? 0 : await this.#store.nowMs()',
         'declarations.length === 0 ? 0 : (await this.#store.nowMs()) + 186',
       ),
@@ -49,7 +49,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'removes at each start what a call has made recur',
     patches: [
       patch(WITHDRAW, " AND ${isDeclared('d.repeat')}\n    AND", '\n    AND'),
-      patch(WITHDRAW, " AND ${isDeclared('d.repeat')} AND d.leased_by", ' AND d.leased_by'),
+      patch(WITHDRAW, " AND ${isDeclared('d.repeat')} AND NOT", ' AND NOT'),
     ],
     tests: ['integration/recurrences/life-of-scheduled'],
   },
@@ -80,7 +80,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
   'declares-once': {
     about: 'does not come back for what a run held',
     patches: [
-      patch('store/recurrence.store.ts', "again: having('again')", "again: having('never')"),
+      patch('core/store/recurrence.store.ts', "again: having('again')", "again: having('never')"),
     ],
     tests: ['integration/recurrences/declarations'],
   },
@@ -88,7 +88,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'leaves the old due time when one is made due by hand that would be missed',
     patches: [
       patch(
-        'store/sql/delays.sql.ts',
+        'core/store/sql/delays.sql.ts',
         "CASE WHEN d.repeat ->> 'catchUp'::text = 'none' THEN",
         'CASE WHEN false THEN',
       ),
@@ -99,7 +99,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'counts the next instant of `every` from the run and not from the first one',
     patches: [
       patch(
-        'recurrence/recurrence.ts',
+        'core/recurrence/instants.ts',
         'after: (ms) => firstMs + Math.max(0, count(ms) + 1) * periodMs,',
         'after: (ms) => ms + periodMs,',
       ),
@@ -149,7 +149,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'ends a delay whose handler asked for that and failed',
     patches: [
       patch(
-        'worker/completer.ts',
+        'core/worker/completer.ts',
         'stopsRepeating === true && (end === COMPLETED || end === onDead?.ends)',
         'stopsRepeating === true',
       ),
@@ -165,24 +165,24 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
   },
   'moves-by-any-data': {
     about: 'moves what newer zone data has computed, too',
-    patches: [patch('worker/zones.ts', 'tz >= ownTz || ', '')],
+    patches: [patch('core/worker/zones.ts', 'tz >= ownTz || ', '')],
     tests: ['integration/recurrences/zones'],
   },
   'skips-the-missing-hour': {
     about: 'goes by the rules of no cron where clocks change',
-    patches: [patch('recurrence/recurrence.ts', "    fixedTimeRule: 'no-wildcard',\n", '')],
+    patches: [patch('core/recurrence/instants.ts', "    fixedTimeRule: 'no-wildcard',\n", '')],
     tests: ['unit/recurrence/recurrence'],
   },
   'reads-another-clock': {
     about: 'reads the wall clock of UTC, whatever the time zone',
-    patches: [patch('recurrence/recurrence.ts', 'timezone: timeZone,', "timezone: 'UTC',")],
+    patches: [patch('core/recurrence/instants.ts', 'timezone: timeZone,', "timezone: 'UTC',")],
     tests: ['unit/recurrence/recurrence'],
   },
   'recurs-outside': {
     about: 'moves a row on after the transaction of its handler, and not in it',
     patches: [
       patch(
-        'worker/removal.ts',
+        'core/worker/removal.ts',
         'const rows = await this.store.recur(items, runner);',
         `setTimeout(() => void this.store.recur(items).catch(() => {}), 100);
     if (items.length > 0) return recurring.map(({ id }) => id);
@@ -217,7 +217,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'counts from now when a handler says again how its own delay recurs',
     patches: [
       patch(
-        'client/writes.ts',
+        'core/client/self-reschedules.ts',
         'if (repeat.hasFirst || !occurrence.recursAs(repeat.how)) return delay;',
         'if (repeat.hasFirst || occurrence.recursAs(repeat.how)) return delay;',
       ),
@@ -228,9 +228,9 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'asks for the time of a wall clock without keeping the place of its call',
     patches: [
       patch(
-        'client/writes.ts',
-        'return await inOrder([delay], async () => {\n      if (ready !== undefined) await ready;\n      const timed = await withFirstInstants(this.store, runner, [delay]);',
-        'const timed = await withFirstInstants(this.store, runner, [delay]);\n    return await inOrder([delay], async () => {\n      if (ready !== undefined) await ready;',
+        'core/client/delay-client.ts',
+        'return await inOrder([delay], async () => {\n      if (ready !== undefined) await ready;\n      const timed = needsClock(delay)\n        ? await withFirstInstants(this.#store, runner, [delay])\n        : [delay];',
+        'const timed = needsClock(delay)\n        ? await withFirstInstants(this.#store, runner, [delay])\n        : [delay];\n    return await inOrder([delay], async () => {\n      if (ready !== undefined) await ready;',
       ),
     ],
     tests: ['integration/recurrences/life-of-scheduled'],
@@ -239,7 +239,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'stores the payload of a `@RepeatDelay` as it stands in the code',
     patches: [
       patch(
-        'handlers/handler.registry.ts',
+        'core/handlers/handler.registry.ts',
         'const stored = payloads.stored(json, owner);',
         'const stored = json as string | Promise<string>;',
       ),

@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
-const RERUN = 'store/sql/schedule.sql.ts';
-const CANCEL = 'store/sql/delays.sql.ts';
+const RERUN = 'core/store/sql/schedule.sql.ts';
+const CANCEL = 'core/store/sql/delays.sql.ts';
 const SPEC = ['integration/rerun'];
 const MODEL = ['integration/rerun-model'];
 
@@ -32,20 +32,20 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
   },
   'reruns-outlive-a-cancel': {
     about: 'a cancel finds the delay alone, and leaves what is kept',
-    patches: [patch(CANCEL, 'WHERE s.ord IS NULL OR s.leased OR f.ord IS NOT NULL', 'WHERE false')],
+    patches: [patch(CANCEL, 'WHERE r.at IS NOT NULL AND (s.ord', 'WHERE false AND (s.ord')],
     tests: SPEC,
   },
-  'reruns-outlive-a-first-look': {
-    about: 'the first look of a cancel does not ask whether anything is kept',
-    patches: [patch(CANCEL, 'EXISTS (SELECT FROM ${tables.rerun}) AS is_kept', 'false AS is_kept')],
+  'reruns-unseen-by-a-cancel': {
+    about: 'a cancel does not ask whether anything is kept',
+    patches: [patch(CANCEL, 'WHERE (SELECT EXISTS (SELECT FROM ${rerun}))', 'WHERE false')],
     tests: SPEC,
   },
   'reruns-outlive-a-cancel-of-what-waits': {
     about: 'a cancel of what waits, as a retry does, leaves what is kept of its key',
     patches: [
-      patch(CANCEL, 'd.leased_by IS NULL AND NOT ${hasRerun(tables)}', 'd.leased_by IS NULL'),
+      patch(CANCEL, "NOT ${isLeased('d')} AND NOT ${hasRerun(tables)}", "NOT ${isLeased('d')}"),
       patch(
-        'store/tables/functions.ts',
+        'core/store/tables/functions.ts',
         'AND NOT EXISTS (SELECT FROM ${rerun} r WHERE r.name = _name AND r.key = _key)',
         '',
       ),
@@ -62,7 +62,7 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
   'reruns-beside-the-run': {
     about: 'what is kept becomes the delay of its key while that runs',
     patches: [
-      patch(RERUN, "and: '(d.leased_by IS NULL OR d.leased_until <= clock.now)'", "and: 'true'"),
+      patch(RERUN, "`(NOT ${isLeased('d')} OR d.leased_until <= clock.now)`", "'true'"),
       patch(RERUN, '(NOT r.runs)::text AS is_over', "'true' AS is_over"),
     ],
     tests: SPEC,
@@ -71,7 +71,7 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
     about: 'a handler that moves its own key on loses what came meanwhile',
     patches: [
       patch(
-        'store/sql/delays.sql.ts',
+        'core/store/sql/delays.sql.ts',
         'CASE WHEN $4::text IS NULL THEN d.created_at ELSE clock.now END',
         'clock.now',
       ),
@@ -82,7 +82,7 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
     about: 'what is kept of one test runs in the next',
     patches: [
       patch(
-        'store/sql/testing.sql.ts',
+        'core/store/sql/testing.sql.ts',
         'table !== tables.node)',
         'table !== tables.node && table !== tables.rerun)',
       ),

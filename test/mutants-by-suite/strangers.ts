@@ -1,6 +1,6 @@
 import { type Mutant, patch } from './mutant.js';
 
-const LOCK = 'store/tables/preflight.ts';
+const LOCK = 'core/database/advisory-lock.ts';
 
 /** What a stranger in the database, or a hostile text, can do: each with its mend taken out. */
 export const STRANGERS: Readonly<Record<string, Mutant>> = {
@@ -19,9 +19,9 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'ends the attempts that a hint names',
     patches: [
       patch(
-        'worker/abort-watch.ts',
-        'if (ids.some((id) => this.inFlight.runs(id))) this.#hinted.ask();',
-        'this.inFlight.abort(this.inFlight.all().filter(({ id }) => ids.includes(id)));',
+        'core/worker/abort-watch.ts',
+        'if (ids.some((id) => this.jobs.runs(id))) this.#hinted.ask();',
+        'this.jobs.abort(this.jobs.running().filter(({ id }) => ids.includes(id)));',
       ),
     ],
     tests: ['integration/forged-hints'],
@@ -29,7 +29,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   'looks-as-often-as-it-is-asked': {
     about: 'looks once for each hint',
     patches: [
-      patch('tasks/trigger.ts', 'this.#lastAtMs + this.minEveryMs - performance.now()', '0'),
+      patch('core/tasks/trigger.ts', 'this.#lastAtMs + this.minEveryMs - performance.now()', '0'),
     ],
     tests: ['unit/tasks/paced'],
   },
@@ -37,7 +37,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'claims once for each place that a hint tells of',
     patches: [
       patch(
-        'worker/hint-follower.ts',
+        'core/worker/hint-follower.ts',
         'if (this.#vacant.size > 0) this.#vacancies.ask();',
         'for (const { name, groupNumber } of of) this.parts.throttles.freedElsewhere(name, groupNumber);',
       ),
@@ -48,7 +48,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'says nothing of triggers whose functions have no search_path of their own',
     patches: [
       patch(
-        'store/tables/preflight.ts',
+        'core/store/checks/tables.ts',
         "pg_catalog.starts_with(setting, 'search_path=')",
         'true) AND NOT (true',
       ),
@@ -59,7 +59,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'names groups in what each listener hears',
     patches: [
       patch(
-        'cluster/hint.ts',
+        'core/cluster/hint.ts',
         'tuple.push(failed ? 1 : 0, groupNumber(group))',
         'tuple.push(failed ? 1 : 0, group)',
       ),
@@ -69,26 +69,26 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   'hears-of-aborts-by-hints-alone': {
     about: 'looks for aborts only when a hint comes',
     patches: [
-      patch('worker/abort-watch.ts', 'return LOOK_EVERY_MS;', 'return 3_600_000;'),
-      patch('worker/abort-watch.ts', '.start(LOOK_EVERY_MS)', '.start(3_600_000)'),
+      patch('core/worker/abort-watch.ts', 'return LOOK_EVERY_MS;', 'return 3_600_000;'),
+      patch('core/worker/abort-watch.ts', '.start(LOOK_EVERY_MS)', '.start(3_600_000)'),
     ],
     tests: ['integration/forged-hints'],
   },
   'takes-what-is-asked-of-a-later-claim': {
     about: 'takes the wish to end a later attempt of the delay',
-    patches: [patch('store/sql/attempts.sql.ts', 'r.epoch <= i.epoch', 'true')],
+    patches: [patch('core/store/sql/attempts.sql.ts', 'r.epoch <= i.epoch', 'true')],
     tests: ['integration/abort/callers'],
   },
   'reads-no-row-of-a-group': {
     about: 'forgets hints of delays that have a group',
-    patches: [patch('worker/hint-follower.ts', 'rows.ask(id, isAnyones)', 'true')],
+    patches: [patch('core/worker/hint-follower.ts', 'rows.ask(id, isAnyones)', 'true')],
     tests: ['cluster/hints'],
   },
   'logs-texts-as-they-are': {
     about: 'logs keys and errors as they are',
     patches: [
       patch(
-        'api/error-text.ts',
+        'core/api/log-lines.ts',
         'this.#logger.warn(`${printable(line)}',
         'this.#logger.warn(`${line}',
       ),
@@ -97,13 +97,17 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   },
   'lets-texts-turn-their-direction': {
     about: 'shows what turns the direction of writing, and what cannot be seen',
-    patches: [patch('api/error-text.ts', 'ACTS.test(kept) ?', '/\\p{Cc}/u.test(kept) ?')],
+    patches: [patch('core/api/error-text.ts', 'ACTS.test(kept) ?', '/\\p{Cc}/u.test(kept) ?')],
     tests: ['unit/api/printable', 'hostile/hostile-texts'],
   },
   'takes-lines-of-a-message-for-frames': {
     about: 'logs a line of a message that looks like a frame of a stack',
     patches: [
-      patch('api/error-text.ts', '(at < 0 ? stack : stack.slice(at + message.length))', 'stack'),
+      patch(
+        'core/api/error-text.ts',
+        '(at < 0 ? stack : stack.slice(at + message.length))',
+        'stack',
+      ),
     ],
     tests: ['unit/api/printable'],
   },
@@ -111,7 +115,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'takes for an option what another package has put into Object.prototype',
     patches: [
       patch(
-        'config/known-options.ts',
+        'core/config/known-options.ts',
         'if (value === undefined || Object.hasOwn(options, name)) return value;',
         'return value;',
       ),
@@ -122,7 +126,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'hands options on in an object that inherits what is in Object.prototype',
     patches: [
       patch(
-        'config/known-options.ts',
+        'core/config/known-options.ts',
         'Object.create(null) as Record<string, unknown>',
         '{} as Record<string, unknown>',
       ),
@@ -133,7 +137,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'reads a payload as it is that the strict codec has not written',
     patches: [
       patch(
-        'config/payload-codec.ts',
+        'core/config/payload-codec.ts',
         'if (codec?.strict !== true) return JSON.parse(text);',
         'return JSON.parse(text);',
       ),

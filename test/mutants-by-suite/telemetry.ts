@@ -4,7 +4,7 @@ const OBSERVER = 'opentelemetry/observer.ts';
 const SPANS = 'opentelemetry/spans.ts';
 const METRICS = 'opentelemetry/metrics.ts';
 const CONTEXT = 'opentelemetry/trace-context.ts';
-const REPORTS = 'worker/attempt-reports.ts';
+const REPORTS = 'core/worker/attempt-reports.ts';
 const spans = ['integration/opentelemetry/spans'];
 const figures = ['integration/opentelemetry/metrics'];
 const metrics = ['unit/opentelemetry/metrics'];
@@ -18,7 +18,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     about: 'claims, and calls handlers, in the async context of whoever started or woke the engine',
     patches: [
       patch(
-        'tasks/own-scope.ts',
+        'core/tasks/own-scope.ts',
         'own.runInAsyncScope<unknown, Result>(apart as never, undefined, work)',
         'apart(work)',
       ),
@@ -27,7 +27,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
   },
   'keeps-what-a-listener-enters': {
     about: 'goes on in the async context that a listener of an event has entered',
-    patches: [patch('tasks/trigger.ts', 'inOwnScope(this.work);', 'this.work();')],
+    patches: [patch('core/tasks/trigger.ts', 'inOwnScope(this.work);', 'this.work();')],
     tests: contexts,
   },
   'hides-its-span-from-the-handler': {
@@ -45,8 +45,8 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         OBSERVER,
-        'headersOf(carried)',
-        'headersOf((trace.getActiveSpan() ?? span).spanContext())',
+        'injectContext(carried)',
+        'injectContext((trace.getActiveSpan() ?? span).spanContext())',
       ),
     ],
     tests: spans,
@@ -90,12 +90,14 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
   },
   'forgets-what-is-open': {
     about: 'leaves spans open when the node stops',
-    patches: [patch(OBSERVER, 'quietly(() => abandon(span));', '')],
+    patches: [patch(OBSERVER, 'reportingFaults(() => abandon(span));', '')],
     tests: observer,
   },
   'throws-into-the-engine': {
     about: 'lets an error of the SDK fail an attempt',
-    patches: [patch(OBSERVER, 'quietly(() => startAttempts(messages))', 'startAttempts(messages)')],
+    patches: [
+      patch(OBSERVER, 'reportingFaults(() => startAttempts(messages))', 'startAttempts(messages)'),
+    ],
     tests: observer,
   },
   'keeps-its-instruments': {
@@ -107,7 +109,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     about: 'asks the database for the backlog with each export',
     patches: [
       patch('delay-queue.module.ts', 'health.known()', 'health.figures()'),
-      patch('health/readings.ts', 'const BACKLOG_KEPT_MS = 5_000;', 'const BACKLOG_KEPT_MS = 0;'),
+      patch('ops/readings.ts', 'const BACKLOG_KEPT_MS = 5_000;', 'const BACKLOG_KEPT_MS = 0;'),
     ],
     tests: figures,
   },
@@ -140,7 +142,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     about: 'shows the last reasons of a database that is gone',
     patches: [
       patch(
-        'delay.health.ts',
+        'ops/delay.health.ts',
         '...(failed === undefined ? ofBacklog : [goneOf(failed.error)]),',
         '...ofBacklog,',
       ),
@@ -150,11 +152,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
   'never-looks-at-the-server': {
     about: 'knows nothing of snapshots, sizes and autovacuum',
     patches: [
-      patch(
-        'health/readings.ts',
-        'of [this.#backlog, this.#server]) now',
-        'of [this.#backlog]) now',
-      ),
+      patch('ops/readings.ts', 'of [this.#backlog, this.#server]) now', 'of [this.#backlog]) now'),
     ],
     tests: figures,
   },
@@ -173,7 +171,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     about: "puts its own trace over the caller's headers",
     patches: [
       patch(
-        'config/schedule-options.ts',
+        'core/config/headers.ts',
         'if (names.some((name) => Object.hasOwn(own, name))) return given;',
         '',
       ),
@@ -182,7 +180,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
   },
   'more-headers-than-allowed': {
     about: 'adds headers that no caller could add',
-    patches: [patch('config/schedule-options.ts', 'if (count <= HEADERS_MAX && ', 'if (')],
+    patches: [patch('core/config/headers.ts', 'if (count <= HEADERS_MAX && ', 'if (')],
     tests: ['unit/config/added-headers'],
   },
   'traces-only-what-is-watched': {

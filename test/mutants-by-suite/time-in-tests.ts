@@ -1,6 +1,6 @@
 import { type Mutant, patch } from './mutant.js';
 
-const CLOCK = 'store/sql/fragments/clock.ts';
+const CLOCK = 'core/store/sql/fragments/clock.ts';
 const TESTED = ['integration/testing/one-clock', 'integration/testing/virtual-time'];
 
 /** What `DelayTesting` promises of time, each with its mend taken out: a test has one clock, and it costs what it runs. */
@@ -19,7 +19,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     about: "counts `after` from real time in a caller's transaction",
     patches: [
       patch(
-        'store/tables/functions.ts',
+        'core/store/tables/functions.ts',
         '_now timestamptz := ${tables.now};',
         '_now timestamptz := clock_timestamp();',
       ),
@@ -29,20 +29,20 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
   'recurs-by-another-clock': {
     about: 'asks the real time for the first instant of a wall clock',
     patches: [
-      patch('store/sql/recurrences.sql.ts', 'epochMs(now)', "epochMs('clock_timestamp()')"),
+      patch('core/store/sql/recurrences.sql.ts', 'epochMs(now)', "epochMs('clock_timestamp()')"),
     ],
     tests: ['integration/testing/one-clock'],
   },
   'fills-rates-in-real-time': {
     about: 'waits for a rate by the clock of the process while a test lets time pass',
-    patches: [patch('worker/wiring.ts', 'testClock && (() => testClock.nowMs()),', '')],
+    patches: [patch('core/worker/wiring.ts', 'testClock && (() => testClock.nowMs()),', '')],
     tests: ['integration/testing/one-clock'],
   },
   'goes-on-while-handlers-run': {
     about: "lets the test's clock go on while what is due runs",
     patches: [
       patch(
-        'worker/test-clock.ts',
+        'core/worker/test-clock.ts',
         'this.#state = { standsMs: atMs, isSet, aheadMs: 0 };',
         'this.#state = { standsMs: atMs, isSet, aheadMs: 0 };\n    await this.store.flow(atMs);',
       ),
@@ -59,7 +59,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
   'clears-delays-alone': {
     about: 'keeps history, pauses and limits when a test begins anew',
     patches: [
-      patch('store/sql/testing.sql.ts', 'table !== tables.node)', 'table === tables.delay)'),
+      patch('core/store/sql/testing.sql.ts', 'table !== tables.node)', 'table === tables.delay)'),
     ],
     tests: TESTED,
   },
@@ -74,7 +74,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     about: 'tells a faked `Date` of a step when that has run',
     patches: [
       patch(
-        'worker/test-clock.ts',
+        'core/worker/test-clock.ts',
         'aheadMs: 0 };\n    this.#tell();',
         'aheadMs: 0 };\n    setTimeout(() => this.#tell(), 50);',
       ),

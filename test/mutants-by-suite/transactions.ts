@@ -1,11 +1,11 @@
 import { type Mutant, patch } from './mutant.js';
 
-const GUARD = 'transactions/transaction-guard.ts';
-const SESSION = 'transactions/attempt-session.ts';
-const AHEAD = 'transactions/begin-ahead.ts';
-const COMPLETER = 'worker/completer.ts';
-const AFTER_COMMIT = 'transactions/commit-hooks.ts';
-const JOIN = 'join-transactions.ts';
+const GUARD = 'core/transactions/transaction-guard.ts';
+const SESSION = 'core/transactions/attempt-session.ts';
+const AHEAD = 'core/transactions/begin-ahead.ts';
+const COMPLETER = 'core/worker/completer.ts';
+const AFTER_COMMIT = 'core/transactions/commit-hooks.ts';
+const JOIN = 'core/module/join-transactions.ts';
 
 /** A transaction in which the library is called does not see to it. */
 const ONLY_AT_THE_START = patch(
@@ -135,8 +135,8 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         COMPLETER,
-        "else if (outcome.kind === 'completed') this.#complete(attempt);",
-        "else if (outcome.kind === 'completed' || attempt.isCommitting) this.#complete(attempt);",
+        "if (outcome.kind === 'completed') this.#complete(attempt);",
+        "if (outcome.kind === 'completed' || attempt.isCommitting) this.#complete(attempt);",
       ),
     ],
     tests: ['integration/handlers-transaction/sessions'],
@@ -170,7 +170,7 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
     about: 'lets the removal of a batch wait for a caller that holds a row',
     patches: [
       patch(
-        'store/sql/attempts.sql.ts',
+        'core/store/sql/attempts.sql.ts',
         'WITH ${clock(tables, GIVES_WAY)},\ninput AS MATERIALIZED (',
         'WITH ${clock(tables, { waitsMs: 60_000, restores: true })},\ninput AS MATERIALIZED (',
       ),
@@ -181,7 +181,7 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
     about: 'sets no limit for an idle transaction on the sessions of attempts',
     patches: [
       patch(
-        'database/sessions.sql.ts',
+        'core/database/sessions.sql.ts',
         "set_config('idle_in_transaction_session_timeout', $1::int::text, false)",
         "set_config('idle_in_transaction_session_timeout', ($1::int * 0)::text, false)",
       ),
@@ -197,7 +197,7 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
     about: 'refuses a write of a joined service that names no transaction',
     patches: [
       patch(
-        'transactions/callers-transaction.ts',
+        'core/transactions/transactions.ts',
         'const isAsked = !isTransactional || isJoined(acting);',
         'const isAsked = !isTransactional;',
       ),
@@ -229,7 +229,7 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
   },
   'logs-half-an-attempt': {
     about: 'logs no COMMIT of an attempt',
-    patches: [patch(SESSION, 'logged(runner, COMMIT);', '')],
+    patches: [patch(SESSION, 'logQuery(runner, COMMIT);', '')],
     tests: ['integration/handlers-transaction/others'],
   },
 };

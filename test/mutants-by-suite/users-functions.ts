@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const ADOPTED = 'api/adopted.ts';
-const CODEC = 'config/payload-codec.ts';
-const SCHEMA = 'config/payload-schemas.ts';
+const ADOPTED = 'core/api/adopted.ts';
+const CODEC = 'core/config/payload-codec.ts';
+const SCHEMA = 'core/config/payload-schemas.ts';
 
 /** Values and errors of a user's functions that go past the one door. */
 export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
@@ -20,7 +20,11 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     about: 'takes a promise with methods of its own for an ordinary one',
     patches: [
       patch(ADOPTED, '!OWN.some((name) => Object.hasOwn(value, name))', 'OWN.length > 0'),
-      patch('worker/invoke.ts', 'adopted(handler.invoke(work, ctx))', 'handler.invoke(work, ctx)'),
+      patch(
+        'core/worker/invoke.ts',
+        'adopted(handler.invoke(work, ctx))',
+        'handler.invoke(work, ctx)',
+      ),
     ],
     tests: ['hostile/users-functions'],
   },
@@ -44,7 +48,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     about: 'keeps the call of a codec or a schema that never answers',
     patches: [
       patch(
-        'config/payload-schemas.ts',
+        'core/config/payload-schemas.ts',
         'if (value !== LATE) return value;',
         'return value as Answer;',
       ),
@@ -77,7 +81,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     about: 'takes a decorator on a getter, and never finds it',
     patches: [
       patch(
-        'handlers/decorators.ts',
+        'core/handlers/decorators.ts',
         "if (get !== undefined || set !== undefined) return 'a getter or setter';",
         'if (get !== undefined || set !== undefined) return undefined;',
       ),
@@ -87,7 +91,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
   'does-not-miss-a-method': {
     about: 'does not see that a decorated method is none any more',
     patches: [
-      patch('handlers/handler.explorer.ts', '    checkDecorated(prototype, className);\n', ''),
+      patch('core/handlers/handler.explorer.ts', '    checkDecorated(prototype, className);\n', ''),
     ],
     tests: ['unit/handlers/handlers'],
   },
@@ -95,7 +99,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     about: 'leaves out the timers of a turn when the logger throws',
     patches: [
       patch(
-        'timer-wheel/wheel.service.ts',
+        'core/timer-wheel/wheel.service.ts',
         'quietly(() => this.#logger.error(`${what} failed: ${describeError(error)}`, error));',
         'this.#logger.error(`${what} failed: ${describeError(error)}`, error);',
       ),
@@ -105,7 +109,11 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
   'does-not-wait-for-progress': {
     about: 'lets a rejection of onProgress end the process',
     patches: [
-      patch('client/selections.ts', 'await adopted<unknown>(onProgress?.(', 'void (onProgress?.('),
+      patch(
+        'core/client/selections.ts',
+        'await adopted<unknown>(onProgress?.(',
+        'void (onProgress?.(',
+      ),
     ],
     tests: ['hostile/users-functions'],
   },

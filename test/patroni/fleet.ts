@@ -94,6 +94,8 @@ export class Fleet {
       const launched = this.#launch(setup, true);
       try {
         await launched.waitFor((message) => 'ready' in message, READY_WITHIN_MS);
+        // Who was not ready when the others were told to stop would place orders to the end.
+        if (this.#isOver) launched.send({ stopPlacing: true });
         return;
       } catch {
         await launched.kill('SIGKILL');

@@ -125,7 +125,7 @@ function nearness(spec: string, file: string): number {
   return spec.startsWith(`test/unit/${room}/`) ? 1e9 : 0;
 }
 
-/** `worker/scanner.ts` has a spec `worker/scanner`. */
+/** `core/worker/scanner.ts` has a spec `worker/scanner`. */
 function isAbout(spec: string, file: string): boolean {
   const [name = ''] = (file.split('/').at(-1) ?? '').split('.');
   return (

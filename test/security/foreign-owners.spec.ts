@@ -154,7 +154,7 @@ describe('a role that uses the tables', () => {
     await begin();
     const mend = 'ALTER FUNCTION public."Audit"() SET search_path = public, pg_temp';
     expect(advice).toEqual([expect.stringMatching(/triggers on the tables .*\(42P01\)/)]);
-    expect(advice[0]!.split('their own: ')[1]).toBe(mend);
+    expect(advice[0]!.split('their own. ')[1]).toBe(mend);
     await admin.query(mend);
     await begin();
     expect(advice).toHaveLength(1);

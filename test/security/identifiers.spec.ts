@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DelayConfigError, delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { resolveOptions } from '../../src/delay-queue/config/resolve-options.js';
+import { resolveOptions } from '../../src/delay-queue/core/config/resolve-options.js';
 import { refusedStart } from '../integration/engine/support/refused-start.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { fencedHandler, plainHandler, startNode } from '../support/delay-node.js';

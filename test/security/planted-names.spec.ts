@@ -9,9 +9,8 @@ import {
 import { DelayTesting } from 'nestjs-delay-queue/testing';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { takeAdvisoryLock } from '../../src/delay-queue/store/tables/preflight.js';
-import { idsBeginAgain } from '../../src/delay-queue/database/driver-errors.js';
-import { codeBlocks, readDocument, section } from '../docs/documents.js';
+import { takeAdvisoryLock } from '../../src/delay-queue/core/database/advisory-lock.js';
+import { raiseIdsSql } from '../../src/delay-queue/core/database/driver-errors.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { fencedHandler, plainHandler, startNode } from '../support/delay-node.js';
 import { everyStatement } from '../support/every-statement.js';
@@ -34,10 +33,9 @@ let client: Client;
 const sent = new Set<string>();
 const troubles: unknown[] = [];
 
-const PAGE = readDocument('docs/operations.md');
 /** Not what doctor tells a person to run, which calls nothing. */
 const PIECES = sqlInSources().filter(
-  ({ file, text }) => isPiece(text) && !file.startsWith('command-line/doctor'),
+  ({ file, text }) => isPiece(text) && !file.startsWith('cli/doctor'),
 );
 
 /** A statement that was sent by us, and not by TypeORM, and can be walked. */
@@ -113,7 +111,7 @@ async function live(): Promise<void> {
   await new Migration!().down(runner);
   const held = `SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended('held', 0))`;
   await client.query(held);
-  const late = takeAdvisoryLock((...all) => runner.query(...all), 'held', 'a test', 0);
+  const late = takeAdvisoryLock(runner, 'held', 'a test', 0);
   await expect(late).rejects.toThrow('was not free');
   await client.query(held.replace('_lock', '_unlock'));
   await runner.release();
@@ -201,11 +199,9 @@ it('nothing planted is called in the life of a node', async () => {
   expect(await plantedCalls(client)).toBe(0);
 });
 
-it('nor by a look at everything, nor by the statement that mends identities', async () => {
-  const [look] = codeBlocks({ ...PAGE, text: section(PAGE, 'A look at everything') }, 'sql');
+it('nor by the statement that mends identities', async () => {
   await client.query(`SET search_path = ${USUAL_PATH}`);
-  await client.query(look!.code);
-  await client.query(/SELECT setval.*\)\)\)/.exec(idsBeginAgain('delay_queue'))![0]);
+  await client.query(/SELECT setval.*\)\)\)/.exec(raiseIdsSql('delay_queue'))![0]);
   expect(await plantedCalls(client)).toBe(0);
 });
 
@@ -278,7 +274,7 @@ describe('where what is planted comes before pg_catalog', () => {
 
 it('no statement in the sources is left out of the walk', async () => {
   const statements = (await everyStatement()).map(({ text }) => text);
-  const walked = [...statements, ...sent, idsBeginAgain('delay_queue')].join('\n;\n');
+  const walked = [...statements, ...sent, raiseIdsSql('delay_queue')].join('\n;\n');
   const missing = PIECES.filter(({ text }) => !walked.includes(text));
   expect(missing).toEqual([]);
 });

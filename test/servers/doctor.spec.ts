@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { AGES, examine } from '../../src/delay-queue/command-line/doctor.js';
-import type { Finding } from '../../src/delay-queue/command-line/finding.js';
-import { parse } from '../../src/delay-queue/command-line/parse.js';
-import { withSession } from '../../src/delay-queue/command-line/session.js';
+import { AGES, examine } from '../../src/delay-queue/cli/doctor.js';
+import type { Finding } from '../../src/delay-queue/core/store/checks/finding.js';
+import { parse } from '../../src/delay-queue/cli/parse.js';
+import { withSession } from '../../src/delay-queue/cli/session.js';
 import { commandLine } from '../integration/command-line/support/command-line.js';
 import { ReplicatedPair } from './support/replicated-pair.js';
 import { until } from '../support/until.js';
@@ -65,7 +65,7 @@ it('a database that cannot hold every text', async () => {
   const url = pair.primary.url.replace(/postgres$/, 'old');
   expect(await commandLine(url, ['migrate'])).toMatchObject({ exitCode: 0 });
   const { out, exitCode } = await commandLine(url, ['doctor']);
-  expect(out).toContain('problem  encoding: the encoding of the database is LATIN1\n');
+  expect(out).toContain('problem  encoding: the encoding of this database is LATIN1\n');
   expect(out).toContain("Do: Create a database with ENCODING 'UTF8' TEMPLATE template0");
   expect(exitCode).toBe(1);
 });
@@ -115,7 +115,7 @@ it('a prepared transaction that was forgotten, and its remedy', async () => {
     {
       level: 'problem',
       found: expect.stringMatching(
-        /^the prepared transaction it's forgotten of postgres is open for \d/,
+        /^prepared transaction it's forgotten of postgres has held a snapshot for \d/,
       ),
       sql: "ROLLBACK PREPARED 'it''s forgotten'",
     },

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
+import { AttemptStore } from '../../src/delay-queue/core/store/attempt.store.js';
 import { type DelayNode, plainHandler, signal, startNode } from '../support/delay-node.js';
 import { Parts } from '../support/parts.js';
 import { until } from '../support/until.js';

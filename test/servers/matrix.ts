@@ -25,7 +25,7 @@ const SUITES = ['test/integration', 'test/hostile', 'test/security'];
 
 /** What a version or a setting of the server has broken before, and the engine as such. */
 const FOCUSED = [
-  'test/integration/engine/',
+  'test/integration/engine/(?:attempts|begin|leases|module|orphans|outcomes|presence|scanner|session|tight-role)',
   'test/integration/kept-plans',
   'test/integration/migrations',
   'test/integration/foreign-settings',
@@ -39,24 +39,6 @@ const FOCUSED = [
 const ON_EMBEDDED: LeftOut[] = ['embedded-postgres', 'chaos-server', 'chaos-faults', 'bench/'].map(
   (file) => ({ file: `integration/${file}`, why: 'is about the embedded server, in any run' }),
 );
-
-/** Of the focused ones: they take long, and no version or setting of a server makes a difference to them. */
-const OF_THE_PROCESS: LeftOut[] = [
-  'around',
-  'batch-pace',
-  'crowd',
-  'prefetch',
-  'full-wheel',
-  'growth',
-  'held-groups',
-  'idle',
-  'overrunning',
-  'many-names',
-  'statement-sizes',
-  'trace',
-  'turns',
-  'wheel-alarm',
-].map((file) => ({ file: `integration/engine/${file}`, why: 'is about the process alone' }));
 
 interface Result {
   server: string;
@@ -78,7 +60,6 @@ const { values, positionals } = parseArgs({
 });
 const suites = values.focused ? FOCUSED : SUITES;
 const chosen = positionals.length > 0 ? positionals : suites;
-const leftOut = values.focused ? [...ON_EMBEDDED, ...OF_THE_PROCESS] : ON_EMBEDDED;
 
 async function runOn(server: string, settings: string): Promise<Result> {
   const root = server in VERSIONS ? fetchPostgres(server) : undefined;
@@ -90,7 +71,7 @@ async function runOn(server: string, settings: string): Promise<Result> {
     await own.start();
     const [row] = await own.sql<{ version: string }>('SHOW server_version');
     if (settings === 'hostile') await grantHostile(own);
-    const code = await runTests(own.url, leftOut, [...chosen, '-w', values.workers], {
+    const code = await runTests(own.url, ON_EMBEDDED, [...chosen, '-w', values.workers], {
       env: settings === 'hostile' ? { TEST_NODE_ROLE: NODE_ROLE } : {},
       onOutput: (text) => {
         process.stdout.write(text);

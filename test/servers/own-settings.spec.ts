@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DelayAdmin, DelayHealth } from 'nestjs-delay-queue';
-import { COMMANDS } from '../../src/delay-queue/command-line/commands.js';
+import { COMMANDS } from '../../src/delay-queue/cli/commands.js';
 
-import { tablesOf } from '../../src/delay-queue/database/tables.js';
-import { removeOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
-import { findSql } from '../../src/delay-queue/store/sql/delays.sql.js';
-import { historySql } from '../../src/delay-queue/store/sql/history.sql.js';
-import { pausesSql } from '../../src/delay-queue/store/sql/nodes.sql.js';
-import { scheduleAllNewSql } from '../../src/delay-queue/store/sql/schedule.sql.js';
+import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
+import { removeOneSql } from '../../src/delay-queue/core/store/sql/attempts.sql.js';
+import { findSql } from '../../src/delay-queue/core/store/sql/delays.sql.js';
+import { historySql } from '../../src/delay-queue/core/store/sql/history.sql.js';
+import { pausesSql } from '../../src/delay-queue/core/store/sql/nodes.sql.js';
+import { scheduleAllNewSql } from '../../src/delay-queue/core/store/sql/schedule.sql.js';
 import { commandLine } from '../integration/command-line/support/command-line.js';
 import { DashboardApp } from '../support/dashboard-app.js';
 import { fencedHandler, plainHandler } from '../support/delay-node.js';
@@ -22,7 +22,7 @@ const SCHEMA = 'delay_queue';
 const LOG = 'planned';
 const READ_LOG = `SELECT pg_read_file('log/${LOG}') AS log`;
 
-const TABLES = tablesOf(SCHEMA);
+const TABLES = qualifiedTables(SCHEMA);
 
 const squeezed = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
 

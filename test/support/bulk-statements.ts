@@ -4,9 +4,8 @@ import {
   claimLimitedSql,
   claimSql,
   forgetPermitsSql,
-  forgetQuotasSql,
   lockQuotasSql,
-} from '../../src/delay-queue/store/sql/claim.sql.js';
+} from '../../src/delay-queue/core/store/sql/claim.sql.js';
 import {
   askAbortsSql,
   completeSql,
@@ -16,31 +15,33 @@ import {
   removeAllSql,
   renewSql,
   retrySql,
-} from '../../src/delay-queue/store/sql/attempts.sql.js';
+} from '../../src/delay-queue/core/store/sql/attempts.sql.js';
 import {
   cancelSql,
   cancelWaitingSql,
   moveOnSql,
   rescheduleSql,
+  retryDeadSql,
   runNowSql,
-} from '../../src/delay-queue/store/sql/delays.sql.js';
+} from '../../src/delay-queue/core/store/sql/delays.sql.js';
 import {
   scheduleAllNewSql,
   scheduleKeylessSql,
   scheduleNewSql,
   scheduleTakenSql,
   scheduleUndoSql,
-} from '../../src/delay-queue/store/sql/schedule.sql.js';
-import { Targets } from '../../src/delay-queue/store/sql/fragments/filter.js';
-import { recurSql } from '../../src/delay-queue/store/sql/recurrences.sql.js';
-import { tablesOf } from '../../src/delay-queue/database/tables.js';
+} from '../../src/delay-queue/core/store/sql/schedule.sql.js';
+import { Targets } from '../../src/delay-queue/core/store/sql/fragments/target-rows.js';
+import { forgetSql } from '../../src/delay-queue/core/store/sql/nodes.sql.js';
+import { recurSql } from '../../src/delay-queue/core/store/sql/recurrences.sql.js';
+import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
 import type { Plan } from './explain.js';
 import { FUTURE, OVERDUE, SERVED } from './full-tables.js';
 
 /** The statements about many rows of full tables, with parameters, and how they should find their rows. */
 export type Statements = Record<string, [sql: string, parameters: unknown[]]>;
 
-const tables = tablesOf('delay_queue');
+const tables = qualifiedTables('delay_queue');
 const NODE = 'node-1';
 /** The node that claims, whether fences guard its attempts, and the lock that it holds. */
 const by = (count: number): unknown[] => [NODE, same(count, true), 7];
@@ -131,7 +132,7 @@ export function statementsOfLimits(count: number): Statements {
 /** Of limits that nobody meets any more, as many as one statement may. */
 export const statementsThatForget = (count: number): Statements => ({
   forgetPermits: [forgetPermitsSql(tables), [count]],
-  forgetQuotas: [forgetQuotasSql(tables), [0, count]],
+  forgetQuotas: [forgetSql(tables, 'quota'), [0, count]],
 });
 
 const itemsOf = (keys: unknown[]): unknown[] => {
@@ -159,6 +160,7 @@ export function statementsByKey(count: number): Statements {
     cancelWaitsAWhile: [cancelSql(tables, 'ends', 'a while'), [names, keys, null, null]],
     reschedule: [rescheduleSql(tables, 'at once'), moved],
     rescheduleWaits: [rescheduleSql(tables, 'waits'), moved],
+    retryDead: [retryDeadSql(tables, 'waits', Targets.KEYS), [names, keys]],
     runNow: [runNowSql(tables, 'at once', Targets.CALLS), [names, keys, null, null]],
     runNowWaits: [runNowSql(tables, 'waits', Targets.KEYS), [names, keys, [], []]],
   };

@@ -1,13 +1,9 @@
 import { readdirSync } from 'node:fs';
-import {
-  anyNameOf,
-  matching,
-  matchingEnded,
-  Targets,
-} from '../../src/delay-queue/store/sql/fragments/filter.js';
-import { isGivenBack } from '../../src/delay-queue/store/sql/erase.sql.js';
-import { cancelOneSql, scheduleOneSql } from '../../src/delay-queue/store/tables/functions.js';
-import { type Tables, tablesOf } from '../../src/delay-queue/database/tables.js';
+import { matching, type RowFilter } from '../../src/delay-queue/core/store/filter.table.js';
+import { Targets } from '../../src/delay-queue/core/store/sql/fragments/target-rows.js';
+import { isGivenBack } from '../../src/delay-queue/core/store/sql/erase.sql.js';
+import { cancelOneSql, scheduleOneSql } from '../../src/delay-queue/core/store/tables/functions.js';
+import { type Tables, qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
 
 /** A statement, and the call that made it. */
 export interface Statement {
@@ -19,41 +15,35 @@ const LIBRARY = new URL('../../src/delay-queue/', import.meta.url);
 const KEPT = ['nothing', 'ends', 'attempts'];
 const LOCK_WAITS = ['waits', 'a while', 'at once'];
 
-const ANY = {
-  names: ['a'],
-  key: 'k',
-  keyPrefix: 'k',
-  groups: ['g', 'h'],
-  groupPrefix: 'g',
-  headers: '{}',
-};
+const ANY = { key: 'k', keyPrefix: 'k', group: ['g', 'h'], groupPrefix: 'g', headers: '{}' };
 const TIMES = { dueFrom: '2030-01-01', dueBefore: '2030-01-02' };
-const LIVE = { ...ANY, ...TIMES, error: 'no', errorLine: 'no' };
-const IDS = { ids: ['1'] };
-const ENDED = {
-  ...LIVE,
-  endStates: ['completed'],
+const EITHER = { ...ANY, ...TIMES, error: 'no', errorLine: 'no' };
+const LIVE: RowFilter = { ...EITHER, id: ['1'], state: ['dead', 'running'], repeating: true };
+const ENDED: RowFilter = {
+  ...EITHER,
+  state: ['completed'],
   endedFrom: '2030-01-01',
   endedBefore: '2031-01-01',
 };
 
 const liveFilters = ({ delay }: Tables, first: number): string[] => [
-  `${matching({ ...LIVE, ...IDS, states: ['dead', 'running'], repeating: true }, first).sql} AND ${anyNameOf(delay)}`,
-  matching({ states: ['dead'], repeating: false, groups: ['g'] }, first).sql,
+  matching(LIVE, first, { table: delay }).sql,
+  matching({ name: ['a'], state: ['dead'], repeating: false, group: ['g'] }, first).sql,
 ];
 const endedFilters = ({ history }: Tables, first: number): string[] => [
-  `${matchingEnded(ENDED as Parameters<typeof matchingEnded>[0], first).sql} AND ${anyNameOf(history)}`,
+  matching(ENDED, first, { rows: 'ended', table: history }).sql,
+  matching({ ...ENDED, name: ['a'] }, first, { rows: 'ended' }).sql,
 ];
 
 /** What a viewer of the dashboard sees: all, or some names and groups. */
 const SCOPES = (first: number): string[] => [
   'true',
-  matching({ names: ['a'], groups: ['g', 'h'] }, first).sql,
+  matching({ name: ['a'], group: ['g', 'h'] }, first).sql,
 ];
 
 /** What an erase of a group asks of its permits. */
 const PERMITS = (tables: Tables, first: number): string[] => [
-  `${matching({ names: ['a'], groups: ['g'] }, first).sql} AND ${isGivenBack(tables)}`,
+  `${matching({ name: ['a'], group: ['g'] }, first).sql} AND ${isGivenBack(tables)}`,
 ];
 
 /** A range of a search, whose own parameters are before those of its filter. */
@@ -72,7 +62,7 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   aheadSql: [SCOPES(2)],
   askRerunSql: [LOCK_WAITS],
   bucketsSql: [SCOPES(4)],
-  cancelSql: [KEPT, LOCK_WAITS, TARGETS, ['first', 'again'], BY],
+  cancelSql: [KEPT, LOCK_WAITS, TARGETS, BY],
   cancelWaitingSql: [KEPT],
   claimExhaustedSql: [KEPT],
   claimLimitedSql: [KEPT],
@@ -96,6 +86,7 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   endedSql: (tables) => [endedFilters(tables, 5)],
   endsSql: [SCOPES(3)],
   explainSql: [['key', 'id']],
+  forgetSql: [['node', 'abort', 'pause', 'quota']],
   groupStatsSql: (tables) => [liveFilters(tables, 2), ['total', 'overdue', 'oldestOverdueMs']],
   idsSql: (tables) => [liveFilters(tables, 3)],
   limitsSql: [SCOPES(2)],
@@ -111,8 +102,7 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   rerunSql: [KEPT],
   rescheduleSql: [LOCK_WAITS, TARGETS, BY],
   resumeSql: [LOCK_WAITS],
-  retryDeadSql: [LOCK_WAITS, BY],
-  retryManyDeadSql: [LOCK_WAITS, TARGETS, BY],
+  retryDeadSql: [LOCK_WAITS, TARGETS, BY],
   retrySql: [KEPT],
   runNowSql: [LOCK_WAITS, TARGETS, BY],
   scheduleAllNewSql: [['usual', 'all', 'recurring']],
@@ -132,7 +122,7 @@ export async function everyStatement(schema = 'delay_queue'): Promise<Statement[
   for (const [name, make] of await statementFunctions()) {
     unused.delete(name);
     for (const clock of ['database', 'test'] as const) {
-      const tables = tablesOf({ schema, clock });
+      const tables = qualifiedTables({ schema, clock });
       const given = CHOICES[name];
       const choices = typeof given === 'function' ? given(tables) : (given ?? []);
       // Optional parameters are not counted: what has them and is not in the list shows by its chunks.

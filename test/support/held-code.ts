@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { HELD_MAX_MS } from '../../src/delay-queue/store/sql/fragments/clock.js';
+import { HELD_MAX_MS } from '../../src/delay-queue/core/store/sql/fragments/clock.js';
 
 /**
  * The code of the error that ends a wait of a call of its own: ours, unless the role has a shorter limit for

@@ -1,6 +1,9 @@
-import { DelayEvents } from '../../src/delay-queue/api/events.js';
-import type { Handler, HandlerRegistry } from '../../src/delay-queue/handlers/handler.registry.js';
-import { NameStates } from '../../src/delay-queue/worker/name-state.js';
+import { DelayEvents } from '../../src/delay-queue/core/api/events.js';
+import type {
+  Handler,
+  HandlerRegistry,
+} from '../../src/delay-queue/core/handlers/handler.registry.js';
+import { NameStates } from '../../src/delay-queue/core/worker/name-state.js';
 
 const USUAL: Partial<Handler> = {
   transactional: false,

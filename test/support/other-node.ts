@@ -1,13 +1,17 @@
 import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
-import type { HistoryKept } from '../../src/delay-queue/api/delay.js';
-import type { ClaimedRow, ProcessLock } from '../../src/delay-queue/store/rows/attempt-rows.js';
-import type { Fence } from '../../src/delay-queue/store/rows/delay-rows.js';
-import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../../src/delay-queue/database/driver-errors.js';
-import type { Runner } from '../../src/delay-queue/database/runner.js';
-import { FIRST_PAGE } from '../../src/delay-queue/store/rows/answers.js';
-import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
-import { NodeStore } from '../../src/delay-queue/store/node.store.js';
+import type { HistoryKept } from '../../src/delay-queue/core/config/options.js';
+import type { ClaimedRow } from '../../src/delay-queue/core/store/rows/answers.js';
+import type { ProcessLock } from '../../src/delay-queue/core/store/rows/attempt-rows.js';
+import type { Fence } from '../../src/delay-queue/core/store/rows/delay-rows.js';
+import {
+  LOCK_NOT_AVAILABLE,
+  readSqlState,
+} from '../../src/delay-queue/core/database/driver-errors.js';
+import type { Runner } from '../../src/delay-queue/core/database/runner.js';
+import { FIRST_PAGE } from '../../src/delay-queue/core/store/rows/answers.js';
+import { AttemptStore } from '../../src/delay-queue/core/store/attempt.store.js';
+import { NodeStore } from '../../src/delay-queue/core/store/node.store.js';
 
 /** A node that is driven by hand: every statement is the engine's own, and so is its order here. */
 export class OtherNode {
@@ -74,7 +78,7 @@ export class OtherNode {
       const isRemoved = await this.store.remove([{ id, epoch, latenessMs: 0 }], this.#runner);
       return isRemoved ? 'removed' : 'lost';
     } catch (error) {
-      if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return 'held';
+      if (readSqlState(error) === LOCK_NOT_AVAILABLE) return 'held';
       throw error;
     }
   }

@@ -1,5 +1,5 @@
 /**
- * docs/state-machine.md, for all who judge by it: the tests of the document, of verdicts and of
+ * docs/architecture.md, for all who judge by it: the tests of the document, of verdicts and of
  * interleavings, and the chaos run. test/docs/state-machine.spec.ts compares.
  */
 

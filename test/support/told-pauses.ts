@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
-import * as real from '../../src/delay-queue/tasks/pauses.js';
+import * as real from '../../src/delay-queue/core/tasks/pauses.js';
 
 /** What the code under test asked for, in place of waiting for it. */
 export interface ToldPauses {
@@ -15,7 +15,7 @@ export function toldPauses(): ToldPauses {
   const told: ToldPauses = { retries: [], locked: [] };
   // Whatever was imported before has the real ones.
   jest.resetModules();
-  jest.unstable_mockModule('../../src/delay-queue/tasks/pauses.js', () => ({
+  jest.unstable_mockModule('../../src/delay-queue/core/tasks/pauses.js', () => ({
     ...real,
     retryPauseMs: tells(told.retries),
     lockedPauseMs: tells(told.locked),

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { DelayEventMap } from '../../src/delay-queue/api/events.js';
-import { DelayLog } from '../../src/delay-queue/delay.log.js';
+import type { DelayEventMap } from '../../src/delay-queue/core/api/events.js';
+import { DelayLog } from '../../src/delay-queue/core/module/delay.log.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 
 const MINUTE_MS = 60_000;

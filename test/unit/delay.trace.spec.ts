@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { DelayEventMap } from '../../src/delay-queue/api/events.js';
-import { DelayTrace } from '../../src/delay-queue/delay.trace.js';
+import type { DelayEventMap } from '../../src/delay-queue/core/api/events.js';
+import { DelayTrace } from '../../src/delay-queue/core/module/delay.trace.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 
 const VARIABLE = 'DELAY_QUEUE_DEBUG';
@@ -18,10 +18,10 @@ beforeEach(() => {
 
 afterEach(() => void jest.restoreAllMocks());
 
-function traceOf(value: string): DelayTrace {
+function follow(value: string): void {
   process.env[VARIABLE] = value;
   try {
-    return new DelayTrace(events);
+    void new DelayTrace(events);
   } finally {
     delete process.env[VARIABLE];
   }
@@ -52,7 +52,7 @@ it.each<[keyof DelayEventMap, step: string]>([
   ['lost', 'lease lost, attempt 3 of 10 is ignored'],
   ['overrunning', 'timed out, attempt 3 of 10 still runs'],
 ])('%s is a step of its own, of what is followed', (event, step) => {
-  traceOf('a:k');
+  follow('a:k');
   for (const key of ['other', 'k']) {
     events.emit(event, { ...OF, key, latenessMs: 1.26 });
   }
@@ -60,10 +60,10 @@ it.each<[keyof DelayEventMap, step: string]>([
 });
 
 it('a write that a savepoint may have taken back is told as such', () => {
-  const trace = traceOf('*');
-  const write = { id: 7, name: 'a', key: null, verdict: 'scheduled', wakeMs: 0 };
-  for (const certain of [true, false]) trace.committed({ ...write, certain });
-  trace.committed({ ...write, verdict: 'cancelled', wakeMs: null, certain: true });
+  follow('*');
+  const write = { id: '7', name: 'a', key: null, verdict: 'scheduled', wakeAt: new Date(0) };
+  for (const certain of [true, false]) events.emit('written', { ...write, certain });
+  events.emit('written', { ...write, verdict: 'cancelled', wakeAt: null, certain: true });
   expect(logger.lines()).toEqual([
     'a #7: scheduled, wakes at 1970-01-01T00:00:00.000Z',
     'a #7: scheduled, wakes at 1970-01-01T00:00:00.000Z (unless a savepoint rolled it back)',
@@ -73,11 +73,13 @@ it('a write that a savepoint may have taken back is told as such', () => {
 
 it('says that it is not heard where the level debug is off, and nothing where it is not asked for', () => {
   const isEnabled = jest.spyOn(Logger, 'isLevelEnabled').mockReturnValue(false);
-  expect(traceOf('').isOn).toBe(false);
+  follow('');
+  expect(events.isHeard('written')).toBe(false);
   expect(logger.lines()).toEqual([]);
-  expect(traceOf('a').isOn).toBe(true);
+  follow('a');
+  expect(events.isHeard('written')).toBe(true);
   expect(logger.lines()).toEqual([expect.stringContaining('leaves out the level debug')]);
   isEnabled.mockReturnValue(true);
-  traceOf('a');
+  follow('a');
   expect(logger.lines()).toHaveLength(1);
 });

@@ -10,7 +10,7 @@ const LIBRARY = fileURLToPath(new URL('../../src/delay-queue', import.meta.url))
 const ROOMS = roomsOf(readFileSync(ARCHITECTURE, 'utf8'));
 
 function roomsOf(document: string): [room: string, needs: string[]][] {
-  const [, table = ''] = /```text\n(api:[^`]*)```/.exec(document) ?? [];
+  const [, table = ''] = /```text\n(core\/api:[^`]*)```/.exec(document) ?? [];
   return table
     .trim()
     .split('\n')
@@ -32,7 +32,12 @@ const imports = files.flatMap((from) =>
   }),
 );
 
-const roomOf = (file: string): string => (file.includes(sep) ? file.split(sep)[0]! : 'the door');
+/** A folder of the core, its port, or a folder of the ring. */
+function roomOf(file: string): string {
+  if (!file.includes(sep)) return 'the door';
+  const [first, second] = file.split(sep) as [string, string];
+  return first === 'core' ? `core/${second.replace(/\.js$/, '.ts')}` : first;
+}
 
 describe('the rooms of the library', () => {
   it('are its folders', () => {

@@ -10,13 +10,21 @@ const TAKEN: readonly { word: RegExp; instead: string; allowed?: RegExp }[] = [
   { word: /seats?|bookings?/, instead: 'reservation, admit' },
   { word: /pumps?/, instead: 'trigger' },
   { word: /chores?/, instead: 'recurring task' },
-  { word: /alarms?/, instead: 'deadline', allowed: /^timer-wheel\/|^delay-queue\.module\.ts$/ },
+  {
+    word: /alarms?/,
+    instead: 'deadline',
+    allowed: /^core\/timer-wheel\/|^delay-queue\.module\.ts$/,
+  },
   { word: /patien(?:ce|t)/, instead: 'lock wait' },
   { word: /placements?/, instead: 'new delay' },
   { word: /suspects?/, instead: 'stalled' },
   { word: /hungry/, instead: 'room' },
   // `Task` is public, and its values are labels of metrics.
-  { word: /bury|buried|burial/, instead: 'dead letter', allowed: /^tasks\/recurring-task\.ts$/ },
+  {
+    word: /bury|buried|burial/,
+    instead: 'dead letter',
+    allowed: /^core\/tasks\/recurring-task\.ts$/,
+  },
   { word: /settle[sd]?|settling/, instead: 'retry, write, decide, end' },
 ];
 

@@ -58,7 +58,7 @@ function defaultOf({ tags }: Doc): string {
   return value.startsWith('the ') ? value : code(value);
 }
 
-/** `@see docs/recipes/abort-what-runs.md`, as it is found from `docs/api.md`. */
+/** `@see docs/recipes/failures.md#abort-running-work`, as it is found from `docs/api.md`. */
 function pageOf({ tags }: Doc): string {
   const page = tags.get('see');
   if (page === undefined) return '';

@@ -67,7 +67,7 @@ export function manifest(repositoryFile: string): Record<string, unknown> {
       './package.json': './package.json',
     },
     // A link to it stands in node_modules/.bin, on Windows a script that calls it.
-    bin: { [name]: './lib/esm/command-line/main.js' },
+    bin: { [name]: './lib/esm/cli/main.js' },
     files: ['lib', ...FOLDERS, 'docs', 'CHANGELOG.md', 'README.zh-CN.md'],
     engines,
     dependencies: Object.fromEntries(OWN.map((own) => [own, repository.dependencies[own]])),

@@ -11,6 +11,9 @@
  * A refused or failed request answers a {@link Problem}; what the viewer may not see answers 404.
  */
 
+import type { DelayAttempt, DelayMove, DelayPause } from '../core/index.js';
+import type { SearchFilter, SearchState } from './search.table.js';
+
 /** Sent with each POST: no other site can make a browser send it. */
 export const CHANGE_HEADER = 'x-delay-queue-dashboard';
 
@@ -22,6 +25,15 @@ export const BODY_TYPE = 'application/vnd.delay-queue+json';
 
 /** ISO 8601, UTC, milliseconds, on the database's clock. */
 export type Instant = string;
+
+/** A row of the library, with its instants as texts. */
+export type Written<Row> = {
+  [Name in keyof Row]: Row[Name] extends Date
+    ? Instant
+    : Row[Name] extends Date | null
+      ? Instant | null
+      : Row[Name];
+};
 
 /** What a viewer may do. */
 export type DashboardAction =
@@ -37,7 +49,6 @@ export type DashboardAction =
   | 'pause'
   | 'create';
 
-/** All of them. */
 export const DASHBOARD_ACTIONS = [
   'view',
   'viewPayloads',
@@ -54,7 +65,6 @@ export const DASHBOARD_ACTIONS = [
 
 /** Body of an answer of 400 or more. */
 export interface Problem {
-  /** `notFound`, `invalid`, `conflict`, `forged`, `busy`, `slow`, `databaseGone`, `failed`. */
   problem: ProblemKind;
   /** A sentence that says what to do. */
   message: string;
@@ -62,17 +72,21 @@ export interface Problem {
   field?: string;
 }
 
-export type ProblemKind =
-  | 'notFound'
-  | 'invalid'
-  | 'conflict'
-  | 'forged'
-  | 'busy'
+/** The status of its answer. */
+export const PROBLEM_STATUS = {
+  notFound: 404,
+  invalid: 400,
+  conflict: 409,
+  forged: 403,
+  busy: 503,
   /** The database did not answer within the dashboard's limit. */
-  | 'slow'
+  slow: 503,
   /** It cannot be reached, refuses the login, or has ended the connection. */
-  | 'databaseGone'
-  | 'failed';
+  databaseGone: 503,
+  failed: 500,
+} as const;
+
+export type ProblemKind = keyof typeof PROBLEM_STATUS;
 
 /** A number of rows: counts have a limit, so that a look costs little. */
 export interface Count {
@@ -81,13 +95,19 @@ export interface Count {
   is: 'exact' | 'atLeast' | 'about';
 }
 
+/** As exact as its least exact part. */
+export function sumCounts(counts: readonly Count[]): Count {
+  const is = (['about', 'atLeast'] as const).find((each) => counts.some((its) => its.is === each));
+  return { count: counts.reduce((sum, its) => sum + its.count, 0), is: is ?? 'exact' };
+}
+
 export interface Session {
   who: string;
-  actions: DashboardAction[];
-  /** `null`: all. A viewer with limits sees no nodes, no health, and no operations of others. */
-  names: string[] | null;
-  groups: string[] | null;
-  /** The badge. */
+  actions: readonly DashboardAction[];
+  /** `null`: all. A restricted viewer sees no nodes, no health, and no operations of others. */
+  names: readonly string[] | null;
+  groups: readonly string[] | null;
+  /** The badge beside the title. */
   environment: { label: string; tone: 'danger' | 'warning' | 'calm' } | null;
   /** Of the package; another one means that the page is older or newer than its server. */
   version: string;
@@ -99,7 +119,7 @@ export interface DueTimeline {
   from: Instant;
   stepMs: number;
   counts: number[];
-  /** Whether counting stopped in that bucket: it has at least so many. */
+  /** Whether counting stopped in that bucket, so that it holds at least that many. */
   atLeast: boolean[];
 }
 
@@ -136,7 +156,7 @@ export interface NoteLine {
   search: SearchFilter | null;
 }
 
-/** Each delay is late for a moment: one that has been due for less is not told of. */
+/** Every delay is late for a moment; one that has been due for less than this is not reported. */
 export const LATE_MS = 1_000;
 
 export interface NameLine {
@@ -152,7 +172,7 @@ export interface NameLine {
   isPaused: boolean;
   /** Live nodes that serve it. */
   nodes: number;
-  /** Ended since `since`. */
+  /** Have ended since `since`. */
   completed: Count;
   /**
    * Attempts beyond the first, of live delays and of what ended since `since`. At least so many where
@@ -178,14 +198,7 @@ export interface NodeLine {
   nextLeaseEndsAt: Instant | null;
 }
 
-export interface PauseLine {
-  name: string;
-  group: string | null;
-  reason: string | null;
-  by: string | null;
-  pausedAt: Instant;
-  until: Instant | null;
-}
+export type PauseLine = Written<DelayPause>;
 
 export interface LimitLine {
   name: string;
@@ -199,42 +212,6 @@ export interface LimitLine {
   nextAt: Instant | null;
 }
 
-/** As the query of `api/search` and in bodies. Each is a text; lists have commas in a query. */
-export interface SearchFilter {
-  /** One field: an exact key first, then an id, a name, a group. */
-  q?: string;
-  name?: string;
-  key?: string;
-  keyPrefix?: string;
-  group?: string;
-  /** Live or ended states; live ones if left out. */
-  state?: SearchState[];
-  dueFrom?: Instant;
-  dueBefore?: Instant;
-  endedFrom?: Instant;
-  endedBefore?: Instant;
-  /** The last error contains it, in any case. */
-  error?: string;
-  /**
-   * The first line of the last error, at most 200 characters, is this; `#` stands for any number, id
-   * or address. '': it has none.
-   */
-  errorLine?: string;
-  /** `header:value`. */
-  header?: string;
-  id?: string;
-}
-
-export type SearchState =
-  | 'scheduled'
-  | 'running'
-  | 'retrying'
-  | 'dead'
-  | 'completed'
-  | 'cancelled'
-  | 'discarded'
-  | 'superseded';
-
 export interface DelayLine {
   id: string;
   name: string;
@@ -242,7 +219,7 @@ export interface DelayLine {
   group: string | null;
   state: SearchState;
   dueAt: Instant;
-  /** When a node reads it next; `null`: never. */
+  /** When a node next reads it; `null`: never. */
   wakeAt: Instant | null;
   createdAt: Instant;
   endedAt: Instant | null;
@@ -269,7 +246,7 @@ export interface SearchPage {
   /** `after` of the next page; `null`: this was the last one. */
   next: string | null;
   /**
-   * The page is short, although more may match: so many rows were read, and `next` reads on.
+   * The page is short, although more may match: that many rows were read, and `next` continues from there.
    * `null`: it is not.
    */
   stoppedAfter: number | null;
@@ -314,22 +291,10 @@ export interface CauseLine {
   text: string;
 }
 
-export interface AttemptLine {
-  attempt: number;
-  outcome: string;
-  node: string | null;
-  startedAt: Instant;
-  endedAt: Instant | null;
-  error: string | null;
-}
+/** `node`: `null` for a restricted viewer. */
+export type AttemptLine = Written<Omit<DelayAttempt, 'node'>> & { node: string | null };
 
-export interface MoveLine {
-  call: string;
-  at: Instant;
-  from: Instant;
-  to: Instant;
-  by: string | null;
-}
+export type MoveLine = Written<Omit<DelayMove, 'skipped'>>;
 
 /** One business key, across names and runs. */
 export interface StoryView {
@@ -371,7 +336,7 @@ export interface DeadGroup {
 export interface DeadView {
   now: Instant;
   groups: DeadGroup[];
-  /** Only the newest dead letters were read: so many. `null`: all. */
+  /** How many dead letters were read, if only the newest were. `null`: all. */
   newestOnly: number | null;
 }
 
@@ -383,38 +348,41 @@ export interface NameChoice {
   schema: unknown;
 }
 
-/** `pause` and `resume` need the right `pause`. */
 export type OperationAction = Exclude<DashboardAction, 'view' | 'viewPayloads'> | 'resume';
 
-/** Which delays: by id, up to 1,000, or all that match by then. */
+/** The right that an operation needs. */
+export const rightFor = (action: OperationAction): DashboardAction =>
+  action === 'resume' ? 'pause' : action;
+
+/** Which delays: by id, up to 1,000, or everything that matches when it runs. */
 export type Which = { ids: string[]; filter?: never } | { filter: SearchFilter; ids?: never };
 
 /** Body of `POST api/operations`; of `api/preview` without `why`. */
 export type OperationOrder = {
-  /** Up to 1,000 characters, written down. */
+  /** Up to 1,000 characters; recorded. */
   why?: string;
-} & (
-  | { action: 'runNow' | 'cancel' | 'abort' | 'retry' | 'discard'; which: Which }
-  /** Its filter has a key, keyPrefix, group or header, perhaps with a name, and nothing else. */
-  | { action: 'erase'; which: Which }
-  | {
-      action: 'reschedule';
-      which: Which;
-      to: { at: Instant } | { after: string } | { extendBy: string };
-    }
-  | { action: 'pause'; name: string; group?: string; for?: string }
-  | { action: 'resume'; name: string; group?: string }
-  | {
-      action: 'create';
-      name: string;
-      key?: string;
-      group?: string;
-      /** JSON. */
-      payload: string;
-      after?: string;
-      at?: Instant;
-    }
-);
+} &
+  /** The filter of an erase selects what belongs to one person, perhaps of a name, and nothing else. */
+  (
+    | { action: 'runNow' | 'cancel' | 'abort' | 'retry' | 'discard' | 'erase'; which: Which }
+    | {
+        action: 'reschedule';
+        which: Which;
+        to: { at: Instant } | { after: string } | { extendBy: string };
+      }
+    | { action: 'pause'; name: string; group?: string; for?: string }
+    | { action: 'resume'; name: string; group?: string }
+    | {
+        action: 'create';
+        name: string;
+        key?: string;
+        group?: string;
+        /** JSON. */
+        payload: string;
+        after?: string;
+        at?: Instant;
+      }
+  );
 
 /** A dry run. */
 export interface Preview {
@@ -436,7 +404,7 @@ export interface OperationLine {
   why: string | null;
   /** The order, without its payload; `{ erased: true }` of an erase, and of what one has met. */
   order: Record<string, unknown>;
-  /** What limited the viewer who gave it; `null`: nothing. */
+  /** The restrictions of the viewer who gave it; `null`: none. */
   scope: { names: readonly string[] | null; groups: readonly string[] | null };
   startedAt: Instant;
   endedAt: Instant | null;
@@ -447,7 +415,7 @@ export interface OperationLine {
   /** How many matched when it began; `null`: not counted. */
   expected: Count | null;
   error: string | null;
-  /** As all names of nodes, `null` for a viewer with limits. */
+  /** Like every node's name, `null` for a restricted viewer. */
   node: string | null;
 }
 
@@ -466,12 +434,12 @@ export interface OperationView {
 /** Events of `api/live`. */
 export interface LiveEvents {
   /**
-   * At once, then every two seconds, or more rarely where a look takes long. The stream ends after
-   * five minutes: a browser opens it again, and its rights are asked for anew.
+   * Sent at once, then every two seconds, or less often if a look takes long. The stream ends after
+   * five minutes; the browser reconnects, and `authorize` runs again.
    */
   overview: Overview;
-  /** An operation of the viewer, or of all if it sees all, has made progress. */
+  /** An operation has made progress: one of the viewer's own, or any if the viewer sees all. */
   operation: OperationLine;
-  /** The overview could not be read, as when the database is gone. The stream goes on and tries again. */
+  /** The overview could not be read, for example because the database is gone. The stream continues and retries. */
   problem: Problem;
 }

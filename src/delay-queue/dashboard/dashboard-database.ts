@@ -1,29 +1,35 @@
 import { DataSource, type EntityManager } from 'typeorm';
-import { readingProducer } from '../client/reading.js';
-import type { ResolvedOptions } from '../config/options.js';
-import { driverOf, poolOptionsOf, watchPool } from '../database/application-pool.js';
 import {
   bring,
+  DelayAdmin,
+  postgresDriver,
   engineConfig,
   lookSettings,
+  given,
+  givenPoolOptions,
+  qualifiedTables,
+  reader,
+  readingClient,
+  type ResolvedOptions,
   type SessionSettings,
-} from '../database/connection-config.js';
-import { DelayAdmin } from '../delay.admin.js';
+  type TextAnswer,
+  watchPool,
+} from '../core/ops.js';
+import { NOW, nowSql } from './store/search.sql.js';
 import { Refusal } from './exchange.js';
 
 /** Two viewers at a time; others wait. */
 const CONNECTIONS = 2;
 
-/** Of those that run or wait, at most so many. */
+/** Most looks that run or wait at once. */
 const AT_ONCE_MAX = 50;
 
 /** A look that takes longer is refused: its filter must become narrower. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 
 /**
- * Of each transaction, because a pooler refuses options of a connection. A look stops at a limited
- * number of rows. The planner would otherwise read all of a common name, or all that a range has,
- * and sort it.
+ * Set per transaction, because a pooler refuses connection options. A look reads a limited number of
+ * rows; the planner would otherwise read everything a common name or a range has, and sort it.
  */
 export const SETTINGS = lookSettings(STATEMENT_TIMEOUT_MS);
 
@@ -35,6 +41,8 @@ export interface Look {
   /** For `admin`'s calls, so that they are part of this look. */
   manager: EntityManager;
   query<Row>(sql: string, parameters?: unknown[]): Promise<Row[]>;
+  /** The clock of the database. */
+  nowMs(): Promise<number>;
 }
 
 /**
@@ -44,6 +52,7 @@ export interface Look {
 export class DashboardDatabase {
   readonly #admin: DelayAdmin;
   readonly #dataSource: DataSource;
+  readonly #nowSql: string;
   #opening: Promise<void> | undefined;
   #unwatch: (() => void) | undefined;
   #isClosed = false;
@@ -56,15 +65,16 @@ export class DashboardDatabase {
   ) {
     this.#dataSource = new DataSource({
       type: 'postgres',
-      driver: driverOf(application).postgres,
-      // The application's own options in the end: those of a url are taken apart already.
+      driver: postgresDriver(application).postgres,
+      // Not the options as given: by now the driver has parsed a url.
       extra: {
-        ...engineConfig(poolOptionsOf(application), `${options.nodeName} dashboard`),
+        ...engineConfig(givenPoolOptions(application), `${options.nodeName} dashboard`),
         max: CONNECTIONS,
         query_timeout: STATEMENT_TIMEOUT_MS * 2,
       },
     });
-    this.#admin = new DelayAdmin(options, readingProducer(this.#dataSource, options));
+    this.#nowSql = nowSql(qualifiedTables(options.installation));
+    this.#admin = new DelayAdmin(options, readingClient(this.#dataSource, options));
   }
 
   /** Reads in one transaction that can write nothing. Each statement has a time limit. */
@@ -72,7 +82,11 @@ export class DashboardDatabase {
     return this.#limited('REPEATABLE READ', LOOK, async (manager) => {
       const query = <Row>(sql: string, parameters: unknown[] = []): Promise<Row[]> =>
         manager.query(sql, parameters);
-      return work({ admin: this.#admin, manager, query });
+      const nowMs = async (): Promise<number> => {
+        const [answer] = await query<TextAnswer>(this.#nowSql);
+        return reader(NOW)(given(answer)).nowMs;
+      };
+      return work({ admin: this.#admin, manager, query, nowMs });
     });
   }
 
@@ -118,12 +132,12 @@ export class DashboardDatabase {
     if (this.#dataSource.isInitialized) await this.#dataSource.destroy();
   }
 
-  /** At the first look, and again after a failure: a database that is away ends no start. */
+  /** Opened by the first look, and reopened after a failure, so that an unreachable database does not fail the start. */
   #open(): Promise<void> {
     if (this.#isClosed) throw new Refusal('busy', 'The application is closing.');
     this.#opening ??= this.#dataSource.initialize().then(
       () => {
-        const { master } = driverOf(this.#dataSource);
+        const { master } = postgresDriver(this.#dataSource);
         this.#unwatch = master && watchPool(master);
       },
       (error: unknown) => {

@@ -12,21 +12,22 @@ import {
 import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { ServerResponse } from 'node:http';
 import type { DataSource } from 'typeorm';
-import { DelayConfigError } from '../api/errors.js';
-import { DelayEvents } from '../api/events.js';
-import { printableError } from '../api/error-text.js';
-import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
-import { DATA_SOURCE } from '../database/chosen-data-source.js';
-import { DelayAdmin } from '../delay.admin.js';
-import { DelayHealth } from '../delay.health.js';
-import { DelayService } from '../delay.service.js';
-import { HandlerRegistry } from '../handlers/handler.registry.js';
+import { DelayConfigError, DelayEvents, printableError } from '../core/index.js';
+import {
+  DATA_SOURCE,
+  DelayAdmin,
+  DelayService,
+  HandlerRegistry,
+  RESOLVED_OPTIONS,
+  type ResolvedOptions,
+} from '../core/ops.js';
+import { DelayHealth } from '../ops/delay.health.js';
 import { DashboardDatabase } from './dashboard-database.js';
 import { DashboardHandler, type HostRequest } from './handler.js';
 import { type DelayQueueDashboardOptions, resolveDashboardOptions } from './options.js';
 import { builtPage } from './page-files.js';
 import { addressBelow } from './path.js';
-import { routesOf } from './routes.js';
+import { apiRoutes } from './routes.js';
 
 const GIVEN = Symbol('nestjs-delay-queue:dashboard-options');
 
@@ -53,7 +54,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueDash
  * })
  * ```
  *
- * It answers on Express and on Fastify, behind whatever the application has put before its routes.
+ * It works on Express and on Fastify, behind whatever the application runs before its routes.
  * Import it beside `DelayQueueModule.forRoot()`.
  */
 @Module({})
@@ -87,12 +88,12 @@ export class DelayQueueDashboardModule
     super();
   }
 
-  /** @internal Called by Nest when an HTTP server is there, before any route. */
+  /** @internal Nest calls it once there is an HTTP server, before any route. */
   configure(): void {
     const dashboard = resolveDashboardOptions(this.given);
     const options = this.#of<ResolvedOptions>(RESOLVED_OPTIONS);
     this.#database = new DashboardDatabase(this.#of<DataSource>(DATA_SOURCE), options);
-    const routes = routesOf({
+    const routes = apiRoutes({
       database: this.#database,
       admin: this.#of(DelayAdmin),
       delays: this.#of(DelayService),

@@ -1,23 +1,33 @@
-import { adopted } from '../api/adopted.js';
-import type { DelayRecord, ListedDelay } from '../api/delay.js';
-import type { DelayExplanation } from '../api/explanation.js';
-import { describeError, LogLines, printable, quoted } from '../api/error-text.js';
-import { DelayInvalidError } from '../api/errors.js';
-import { explanationOfEnd } from '../client/explanations.js';
-import { listedOf, recordOf } from '../client/results.js';
-import type { ResolvedOptions } from '../config/options.js';
-import { checkId } from '../config/schedule-options.js';
-import { Recurrence, type StoredRepeat } from '../recurrence/recurrence.js';
+import {
+  adopted,
+  type DelayExplanation,
+  DelayInvalidError,
+  type DelayRecord,
+  describeError,
+  type ListedDelay,
+  LogLines,
+  printable,
+  quoted,
+} from '../core/index.js';
+import {
+  checkId,
+  explanationOfEnd,
+  listedOf,
+  LOADS_MISSED_MAX,
+  recordOf,
+  Recurrence,
+  type ResolvedOptions,
+  SelectionStore,
+  type StoredRepeat,
+} from '../core/ops.js';
 import { SearchStore } from './store/search.store.js';
-import { SelectionStore } from '../store/selection.store.js';
-import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import type { CauseLine, DelayView, Instant } from './contract.js';
 import type { Look } from './dashboard-database.js';
 import { notFound } from './exchange.js';
 import {
   attemptLines,
   endedLine,
-  instantOrNull,
+  instantTextOrNull,
   instantText,
   liveLine,
   moveLines,
@@ -25,10 +35,9 @@ import {
 import type { ResolvedDashboardOptions } from './options.js';
 import type { Rights } from './rights.js';
 
-/** Instants of a recurrence that are shown. */
 const NEXT_MAX = 5;
 
-type Payload = DelayView['payload'];
+type ShownPayload = DelayView['payload'];
 
 /** Everything about one delay, live or ended. */
 export class DelayReader {
@@ -62,13 +71,13 @@ export class DelayReader {
 
   async #live(look: Look, id: string, rights: Rights): Promise<DelayView | undefined> {
     const page = { behindId: 0, limit: 1, payload: rights.may('viewPayloads') };
-    const [row] = await this.#selection.list(look, { ids: [id] }, page, this.#aliveMs);
+    const [row] = await this.#selection.list(look, { id: [id] }, page, this.#aliveMs);
     if (row === undefined) return undefined;
     if (!rights.sees(row)) throw notFound();
     const [delay] = await listedOf([{ ...row, payload: null }], this.options.payloads);
     if (delay === undefined) throw notFound();
     const explanation = await look.admin.explain({ id }, { manager: look.manager });
-    const nowMs = await this.#search.nowMs(look);
+    const nowMs = await look.nowMs();
     return {
       ...this.#common(delay, explanation, nowMs),
       delay: liveLine(delay),
@@ -78,23 +87,23 @@ export class DelayReader {
         every: 'every' in delay.repeat ? delay.repeat.every : null,
         cron: 'cron' in delay.repeat ? delay.repeat.cron : null,
         timeZone: 'cron' in delay.repeat ? delay.repeat.timeZone : null,
-        until: instantOrNull(delay.repeat.until ?? null),
+        until: instantTextOrNull(delay.repeat.until ?? null),
         runsLeft: delay.runsLeft ?? null,
         next: nextInstants(row.repeat, row.due_ms, nowMs).slice(0, afterNext(delay)),
       },
-      rerunAt: instantOrNull(delay.rerunAt),
+      rerunAt: instantTextOrNull(delay.rerunAt),
       by: null,
       node: delay.waitsFor?.what === 'attempt' ? delay.waitsFor.node : null,
     };
   }
 
   async #ended(look: Look, id: string, endedAt: string | null, rights: Rights): Promise<DelayView> {
-    const filter = { ids: [id], ...(endedAt !== null && within(endedAt)) };
+    const filter = { id: [id], ...(endedAt !== null && millisecondAt(endedAt)) };
     const search = { order: 'ended', way: 'walk', filter } as const;
     const [hit] = await this.#search.page(look, search, { behind: undefined, limit: 1 });
     const record = hit?.row && recordOf(hit.row);
     if (!record || !rights.sees(record)) throw notFound();
-    const nowMs = await this.#search.nowMs(look);
+    const nowMs = await look.nowMs();
     const explanation = explanationOfEnd(record, nowMs);
     return {
       ...this.#common(record, explanation, nowMs),
@@ -115,7 +124,7 @@ export class DelayReader {
   ) {
     return {
       now: instantText(new Date(nowMs)),
-      explanation: { ...causeOf({ reason, text }), also: also.map(causeOf) },
+      explanation: { ...causeLine({ reason, text }), also: also.map(causeLine) },
       attempts: attemptLines(attemptLog),
       moves: moveLines(moveLog),
       headers: { ...headers },
@@ -126,7 +135,7 @@ export class DelayReader {
   async #payload(
     text: string,
     { name, key }: { name: string; key: string | null },
-  ): Promise<Payload> {
+  ): Promise<ShownPayload> {
     const { payloads } = this.options;
     const owner = { name, key };
     try {
@@ -135,13 +144,13 @@ export class DelayReader {
       const shown = JSON.stringify(await adopted(this.redact(given, owner))) as string | undefined;
       return shown === undefined ? { is: 'hidden' } : { is: 'redacted', json: shown };
     } catch (error) {
-      // Its text may hold what is to be redacted.
+      // The error's text may contain what should be redacted.
       this.#log.error(`redact: delay ${quoted(name)}: the payload was not shown`, error);
       return { is: 'unreadable', message: 'The log of the application says why.' };
     }
   }
 
-  async #whole(text: string, owner: { name: string; key: string | null }): Promise<Payload> {
+  async #whole(text: string, owner: { name: string; key: string | null }): Promise<ShownPayload> {
     try {
       return { is: 'shown', json: await this.options.payloads.jsonOfRow(text, owner) };
     } catch (error) {
@@ -150,12 +159,11 @@ export class DelayReader {
   }
 }
 
-const causeOf = ({ reason, text }: CauseLine): CauseLine => ({ reason, text });
+const causeLine = ({ reason, text }: CauseLine): CauseLine => ({ reason, text });
 
-/** How many runs follow the next one. */
 const afterNext = ({ runsLeft = Infinity }: ListedDelay): number => Math.max(0, runsLeft - 1);
 
-/** A recurrence that another program wrote may have none. */
+/** A recurrence that another program wrote may be unreadable. */
 function nextInstants(repeat: string | null, dueMs: number, nowMs: number): Instant[] {
   const next: Instant[] = [];
   try {
@@ -171,8 +179,7 @@ function nextInstants(repeat: string | null, dueMs: number, nowMs: number): Inst
   return next;
 }
 
-/** The millisecond of an instant. @throws DelayInvalidError */
-function within(endedAt: string): { endedFrom: string; endedBefore: string } {
+function millisecondAt(endedAt: string): { endedFrom: string; endedBefore: string } {
   const ms = Date.parse(endedAt);
   if (Number.isNaN(ms)) throw new DelayInvalidError('endedAt', 'must be an instant');
   return {

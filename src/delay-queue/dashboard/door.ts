@@ -1,7 +1,7 @@
 import type { CauseLine, Problem, ProblemKind } from './contract.js';
 import type { Rights } from './rights.js';
 
-/** Every answer and event leaves through here. @returns it as JSON, without what is not this viewer's */
+/** Every answer and event passes through here. @returns it as JSON, without what this viewer may not see */
 export function textFor(rights: Rights | undefined, body: unknown): string {
   if (rights === undefined || rights.seesAll) return JSON.stringify(body);
   const given = new WeakSet<object>();
@@ -15,7 +15,7 @@ export function textFor(rights: Rights | undefined, body: unknown): string {
   });
 }
 
-/** What a viewer with limits is told of a failure: names no host, no role and no number of others. */
+/** What a restricted viewer learns about a failure: no host, no role, and no numbers of other viewers. */
 export function problemFor(rights: Rights | undefined, problem: Problem): Problem {
   const message = PROBLEMS[problem.problem];
   if (rights?.seesAll === true || message === undefined) return problem;
@@ -28,10 +28,10 @@ const PROBLEMS: Partial<Record<ProblemKind, string>> = {
   failed: 'The dashboard failed. The log of the application has the error.',
 };
 
-/** What applications give: there, a field called `node` is the viewer's own. */
+/** Fields that applications fill: inside them, `node` is just a name of theirs. */
 const GIVEN: ReadonlySet<string> = new Set(['headers', 'schema']);
 
-/** The object that a field is of. */
+/** The object that a field belongs to. */
 type Holder = Readonly<Record<string, unknown>>;
 
 const isOperation = (holder: Holder): boolean => 'action' in holder && 'scope' in holder;
@@ -40,7 +40,7 @@ const isOperation = (holder: Holder): boolean => 'action' in holder && 'scope' i
 const isOfAll = (holder: Holder, { groups }: Rights): boolean =>
   'pausedAt' in holder && holder['group'] === null && groups !== null;
 
-/** By the field's name. Nodes serve all; a whole name is not that of one of its groups. */
+/** Keyed by field name. A node serves everyone's delays, and the pause of a whole name is not about one group. */
 const HIDDEN: Readonly<
   Record<string, ((value: unknown, of: Holder, rights: Rights) => unknown) | undefined>
 > = {
@@ -55,7 +55,7 @@ const HIDDEN: Readonly<
   reason: (value, of, rights) => (isOfAll(of, rights) ? null : value),
 };
 
-/** Their texts tell of the delay alone. */
+/** Their texts mention nothing but the delay. */
 const OF_DELAY: ReadonlySet<string> = new Set([
   'notDue',
   'retrying',
@@ -64,7 +64,7 @@ const OF_DELAY: ReadonlySet<string> = new Set([
   'absent',
 ]);
 
-/** The others tell of nodes, limits, pauses, locks and of what comes before it. */
+/** Other texts would mention nodes, limits, pauses, locks and other delays. */
 const CAUSES: Readonly<Record<string, string>> = {
   ended: 'It has ended.',
   running: 'It is running.',

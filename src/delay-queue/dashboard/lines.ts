@@ -1,11 +1,17 @@
-import type { DelayAttempt, DelayMove, DelayRecord, DelayWait, ListedDelay } from '../api/delay.js';
-import type { AttemptLine, DelayLine, Instant, MoveLine } from './contract.js';
+import type {
+  DelayAttempt,
+  DelayMove,
+  DelayRecord,
+  DelayWait,
+  ListedDelay,
+} from '../core/index.js';
+import type { AttemptLine, DelayLine, Instant, MoveLine, Written } from './contract.js';
 
 const ERROR_LENGTH_MAX = 300;
 
 export const instantText = (at: Date): Instant => at.toISOString();
 
-export const instantOrNull = (at: Date | null): Instant | null => at && at.toISOString();
+export const instantTextOrNull = (at: Date | null): Instant | null => at && at.toISOString();
 
 export const liveLine = (delay: ListedDelay): DelayLine => ({
   id: delay.id,
@@ -14,7 +20,7 @@ export const liveLine = (delay: ListedDelay): DelayLine => ({
   group: delay.group,
   state: delay.state,
   dueAt: instantText(delay.dueAt),
-  wakeAt: instantOrNull(delay.wakeAt),
+  wakeAt: instantTextOrNull(delay.wakeAt),
   createdAt: instantText(delay.createdAt),
   endedAt: null,
   attempts: delay.attempts,
@@ -22,7 +28,7 @@ export const liveLine = (delay: ListedDelay): DelayLine => ({
   latenessMs: null,
   error: shortened(delay.lastError),
   repeats: delay.repeat !== null,
-  waitsFor: delay.waitsFor && waitOf(delay.waitsFor),
+  waitsFor: delay.waitsFor && waitLine(delay.waitsFor),
 });
 
 export const endedLine = (record: DelayRecord): DelayLine => ({
@@ -43,34 +49,32 @@ export const endedLine = (record: DelayRecord): DelayLine => ({
   waitsFor: null,
 });
 
-export const attemptLines = (log: readonly DelayAttempt[]): AttemptLine[] =>
-  log.map(({ startedAt, endedAt, ...rest }) => ({
-    ...rest,
-    startedAt: instantText(startedAt),
-    endedAt: instantOrNull(endedAt),
-  }));
+/** Each instant as the page reads it. */
+export const withInstants = <Row extends object>(row: Row): Written<Row> =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]: [string, unknown]) => [
+      name,
+      value instanceof Date ? instantText(value) : value,
+    ]),
+  ) as Written<Row>;
+
+export const attemptLines = (log: readonly DelayAttempt[]): AttemptLine[] => log.map(withInstants);
 
 export const moveLines = (log: readonly DelayMove[]): MoveLine[] =>
-  log.map(({ call, at, from, to, by }) => ({
-    call,
-    at: instantText(at),
-    from: instantText(from),
-    to: instantText(to),
-    by,
-  }));
+  log.map(({ call, at, from, to, by }) => withInstants({ call, at, from, to, by }));
 
-/** Without half of a character at its end. */
+/** Never ends in half of a surrogate pair. */
 function shortened(error: string | null): string | null {
   if (error === null || error.length <= ERROR_LENGTH_MAX) return error;
   return error.slice(0, ERROR_LENGTH_MAX).replace(/[\ud800-\udbff]$/, '');
 }
 
-function waitOf(wait: DelayWait): DelayLine['waitsFor'] {
+function waitLine(wait: DelayWait): DelayLine['waitsFor'] {
   const { what } = wait;
   return {
     what,
     ...('node' in wait && wait.node !== null && { node: wait.node }),
     ...('since' in wait && { since: instantText(wait.since) }),
-    ...('until' in wait && { until: instantOrNull(wait.until) }),
+    ...('until' in wait && { until: instantTextOrNull(wait.until) }),
   };
 }

@@ -1,60 +1,58 @@
+import { Logger } from '@nestjs/common';
 import type { ServerResponse } from 'node:http';
+import { printableError } from '../core/index.js';
 import type { LiveEvents, OperationLine } from './contract.js';
 import { problemFor, textFor } from './door.js';
 import { Refusal, setHeaders } from './exchange.js';
-import type { OperationNews } from './operation-news.js';
+import { asRefusal } from './failures.js';
+import type { OverviewReader } from './overview.js';
 import type { Rights } from './rights.js';
 
 const STREAMS_MAX = 50;
 
 const EVERY_MS = 2_000;
 
-/** Of the time of one connection, the share that overviews take at most: a large table is read more rarely. */
+/** The largest share of one connection's time that overviews may take; a large table is read less often. */
 const SHARE = 1 / 20;
 const RARELY_MS = 30_000;
 
-/** Proxies end connections on which nothing comes. */
+/** Proxies close idle connections. */
 const HEARTBEAT_MS = 15_000;
 
-/** Then the browser asks again, and its rights are asked for again. */
+/** The browser then reconnects, and `authorize` runs again. */
 const STREAM_MAX_MS = 300_000;
 
-/** Unsent bytes of a viewer who does not read. */
+/** Most unsent bytes for a viewer who has stopped reading. */
 const BACKLOG_BYTES_MAX = 1_048_576;
 
-type Overview = LiveEvents['overview'];
+type Shown = { [Event in keyof LiveEvents]: { event: Event; data: LiveEvents[Event] } }[
+  | 'overview'
+  | 'problem'];
 
-/** What a stream needs of the rest. */
-interface Sources {
-  overview: (rights: Rights) => Promise<Overview>;
-  /** @param isNew whether the look before it went well: then it is reported */
-  problemOf: (error: unknown, isNew: boolean) => LiveEvents['problem'];
-  news: OperationNews;
-  closing: AbortSignal;
-}
+const logger = new Logger('DelayQueueDashboard');
 
-/** The live streams of this process. Those of viewers who see the same share each look. */
+/** The live streams of this process. Viewers with the same rights share each look. */
 export class LiveStreams {
   readonly #feeds = new Map<string, Feed>();
   readonly #streams = new Set<Stream>();
 
-  constructor(private readonly sources: Sources) {
-    sources.news.on((line) => {
-      for (const stream of this.#streams) stream.operation(line);
-    });
-    sources.closing.addEventListener('abort', () => {
+  constructor(
+    private readonly overviews: OverviewReader,
+    private readonly closing: AbortSignal,
+  ) {
+    closing.addEventListener('abort', () => {
       for (const stream of this.#streams) stream.end();
     });
   }
 
   /** Writes to the response until the viewer goes away. @throws Refusal when there are too many */
   open(response: ServerResponse, rights: Rights, gone: AbortSignal): void {
-    if (this.#streams.size >= STREAMS_MAX || this.sources.closing.aborted) {
+    if (this.#streams.size >= STREAMS_MAX || this.closing.aborted) {
       throw new Refusal('busy', 'Too many dashboards are open. Close one, or reload later.');
     }
     const stream = new Stream(response, rights);
     const scope = JSON.stringify([rights.names, rights.groups]);
-    const feed = this.#feeds.get(scope) ?? new Feed(rights, this.sources);
+    const feed = this.#feeds.get(scope) ?? new Feed(rights, this.overviews);
     this.#feeds.set(scope, feed);
     this.#streams.add(stream);
     gone.addEventListener('abort', () => {
@@ -63,6 +61,10 @@ export class LiveStreams {
       if (feed.remove(stream)) this.#feeds.delete(scope);
     });
     feed.add(stream);
+  }
+
+  tell(line: OperationLine): void {
+    for (const stream of this.#streams) stream.operation(line);
   }
 }
 
@@ -75,7 +77,7 @@ class Stream {
   ) {
     setHeaders(response, {
       'content-type': 'text/event-stream; charset=utf-8',
-      // A compressor of the application's would keep events back, and some proxies as well.
+      // The application's compression, and some proxies, would hold events back.
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
     });
@@ -108,19 +110,16 @@ class Stream {
   }
 }
 
-/** Looks for all streams of one scope, while there is any. */
+/** Looks on behalf of all streams of one scope, for as long as there are any. */
 class Feed {
   readonly #streams = new Set<Stream>();
   #timer: NodeJS.Timeout | undefined;
-  #last:
-    | { event: 'overview'; data: Overview }
-    | { event: 'problem'; data: LiveEvents['problem'] }
-    | undefined;
+  #last: Shown | undefined;
   #isLooking = false;
 
   constructor(
     private readonly rights: Rights,
-    private readonly sources: Sources,
+    private readonly overviews: OverviewReader,
   ) {}
 
   add(stream: Stream): void {
@@ -129,7 +128,6 @@ class Feed {
     if (!this.#isLooking && this.#timer === undefined) void this.#look();
   }
 
-  /** @returns whether it was the last one */
   remove(stream: Stream): boolean {
     this.#streams.delete(stream);
     if (this.#streams.size > 0) return false;
@@ -141,12 +139,13 @@ class Feed {
     this.#isLooking = true;
     const beganAtMs = performance.now();
     try {
-      this.#last = { event: 'overview', data: await this.sources.overview(this.rights) };
+      this.#last = { event: 'overview', data: await this.overviews.read(this.rights) };
     } catch (error) {
-      this.#last = {
-        event: 'problem',
-        data: this.sources.problemOf(error, this.#last?.event !== 'problem'),
-      };
+      const isNew = this.#last?.event !== 'problem';
+      const { body } = asRefusal(error, (unexpected) => {
+        if (isNew) logger.error(printableError(unexpected));
+      });
+      this.#last = { event: 'problem', data: body };
     }
     this.#isLooking = false;
     for (const stream of this.#streams) stream.send(this.#last.event, this.#last.data);

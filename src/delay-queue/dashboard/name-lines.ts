@@ -1,34 +1,25 @@
-import type { DelayPause } from '../api/selection.js';
-import { DEAD_READ_MAX, type Read, WAKES_READ_MAX } from './store/overview.store.js';
-import type { RowOf } from '../store/rows/columns.js';
-import type {
-  AHEAD,
-  DeadRow,
-  DueRow,
-  EndsRow,
-  NAME_COUNT,
-  NodeSeenRow,
-} from './store/overview.sql.js';
+import type { DelayPause } from '../core/index.js';
+import { DEAD_READ_MAX, type Found, type Read, WAKES_READ_MAX } from './store/overview.store.js';
 import type { Count, NameLine } from './contract.js';
 
 /** What was counted, by name. */
-export interface Counted {
-  /** Names that are shown even if nothing was counted of them. */
+export interface NameCounts {
+  /** Names that are shown even if nothing was counted for them. */
   known: readonly string[];
-  due: Read<DueRow>;
-  ahead: Read<RowOf<typeof AHEAD>>;
-  dead: Read<DeadRow>;
-  ends: Read<EndsRow>;
-  /** Of a viewer who sees some groups alone: live delays of these. */
-  inGroups: Read<RowOf<typeof NAME_COUNT>> | null;
-  /** Live delays of common names, as the planner has them. */
+  due: Found<'due'>;
+  ahead: Found<'ahead'>;
+  dead: Found<'dead'>;
+  ends: Found<'ends'>;
+  /** For a viewer restricted to groups: the live delays of those groups. */
+  inGroups: Found<'namesInScope'> | null;
+  /** Live delays of common names, as the planner estimates them. */
   estimates: ReadonlyMap<string, number>;
   /** Live ones. */
-  nodes: readonly NodeSeenRow[];
+  nodes: Found<'nodes'>;
   pauses: readonly DelayPause[];
 }
 
-export function nameLines(counted: Counted): NameLine[] {
+export function nameLines(counted: NameCounts): NameLine[] {
   const { known, due, ahead, dead, ends, inGroups } = counted;
   const counts: readonly Read<{ name: string }>[] = [due, ahead, dead, ends];
   const found = [...counts, ...(inGroups ? [inGroups] : [])].flatMap(({ rows }) => rows);
@@ -36,15 +27,15 @@ export function nameLines(counted: Counted): NameLine[] {
   return [...names].toSorted().map((name) => nameLine(name, counted));
 }
 
-function nameLine(name: string, counted: Counted): NameLine {
+function nameLine(name: string, counted: NameCounts): NameLine {
   const { due, ahead, dead, ends, nodes, pauses } = counted;
   const isDueAll = due.read < WAKES_READ_MAX;
   const isAheadAll = ahead.read < WAKES_READ_MAX;
   const isDeadAll = dead.read < DEAD_READ_MAX;
-  const now = of(due, name);
-  const later = of(ahead, name);
-  const ended = of(ends, name);
-  const letters = of(dead, name);
+  const now = rowNamed(due, name);
+  const later = rowNamed(ahead, name);
+  const ended = rowNamed(ends, name);
+  const letters = rowNamed(dead, name);
   const deadCount = letters?.count ?? 0;
   const running = now?.running ?? 0;
   const late = now?.late ?? 0;
@@ -61,24 +52,24 @@ function nameLine(name: string, counted: Counted): NameLine {
     held: counting(held, isDueAll),
     isPaused: pauses.some((pause) => pause.name === name && pause.group === null),
     nodes: nodes.filter((node) => node.names.includes(name)).length,
-    // `since` says what was read, and of that it is all.
+    // Exact for the span that begins at `since`.
     completed: counting(ended?.completed ?? 0, true),
     retries: [now, later, letters, ended].reduce((sum, row) => sum + (row?.retries ?? 0), 0),
     cancelled: ended?.cancelled ?? 0,
     discarded: ended?.discarded ?? 0,
-    latenessMs: latenessOf(ended),
+    latenessMs: latenessPercentiles(ended),
   };
 }
 
-/** Without an index by name, the planner's share of a common name is the best there is. */
+/** Without an index by name, the planner's estimate is the best there is for a common name. */
 function liveCount(
   name: string,
   seen: number,
   isAll: boolean,
-  { inGroups, estimates }: Counted,
+  { inGroups, estimates }: NameCounts,
 ): Count {
   if (isAll) return { count: seen, is: 'exact' };
-  const listed = inGroups && of(inGroups, name);
+  const listed = inGroups && rowNamed(inGroups, name);
   if (inGroups && inGroups.read < WAKES_READ_MAX) {
     return { count: listed?.count ?? 0, is: 'exact' };
   }
@@ -93,10 +84,14 @@ const counting = (count: number, isAll: boolean): Count => ({
   is: isAll ? 'exact' : 'atLeast',
 });
 
-const of = <Row extends { name: string }>({ rows }: Read<Row>, name: string): Row | undefined =>
-  rows.find((row) => row.name === name);
+const rowNamed = <Row extends { name: string }>(
+  { rows }: Read<Row>,
+  name: string,
+): Row | undefined => rows.find((row) => row.name === name);
 
-function latenessOf(ended: EndsRow | undefined): NameLine['latenessMs'] {
+function latenessPercentiles(
+  ended: Found<'ends'>['rows'][number] | undefined,
+): NameLine['latenessMs'] {
   if (ended?.p50 == null) return null;
   const { p50, p95, p99 } = ended;
   return { p50, p95: p95 ?? p50, p99: p99 ?? p50 };

@@ -1,10 +1,8 @@
-import type { When } from '../api/delay.js';
-import type { ChangedDelay, DelayFilter, EraseCounts } from '../api/selection.js';
+import type { ChangedDelay, EraseCounts, When } from '../core/index.js';
 import type { Counts } from './operation-log.js';
 import type { Deed, Order, Selected } from './operation-order.js';
 import type { DashboardQueue } from './queue.js';
 
-/** How a deed is done. */
 export interface Doing {
   who: string;
   /** Ends it between two pages. */
@@ -22,11 +20,14 @@ type Services = Pick<DashboardQueue, 'admin' | 'delays'>;
 export async function carryOut(services: Services, order: Order, doing: Doing): Promise<void> {
   const { deed } = order;
   doing.signal.throwIfAborted();
-  if ('which' in deed) return changeSelected(services, deed, doing);
+  if ('which' in deed) {
+    await changeSelected(services, deed, doing);
+    return;
+  }
   const { admin, delays } = services;
   const { who: by, signal, onPage } = doing;
   if (deed.action === 'erase') {
-    // No list is kept of what is erased.
+    // Erased delays are not listed.
     const onProgress = (counts: EraseCounts) => onPage({ ...counts }, []);
     await onProgress(await admin.erase(deed.erases, { by, signal, onProgress }));
     return;
@@ -44,7 +45,7 @@ export async function carryOut(services: Services, order: Order, doing: Doing): 
     }
     case 'create': {
       const { key, payload, when } = deed;
-      // A delay that waits is never replaced by accident.
+      // A pending delay is never replaced by accident.
       const options = { ...when, group, key, onConflict: key === undefined ? undefined : 'error' };
       const { verdict, id } = await delays.schedule(name, payload as never, options as When);
       const created = { id, name, key: key ?? null, verdict };
@@ -55,27 +56,16 @@ export async function carryOut(services: Services, order: Order, doing: Doing): 
 
 type OnSelected = Extract<Deed, { which: Selected }>;
 
-async function changeSelected({ admin }: Services, deed: OnSelected, doing: Doing): Promise<void> {
+function changeSelected({ admin }: Services, deed: OnSelected, doing: Doing): Promise<unknown> {
   const { filter, listed } = deed.which;
-  if (filter === null) return doing.onPage(listed === null ? {} : { absent: listed }, []);
   const { who: by, signal, onPage } = doing;
-  await change(admin, deed, filter, {
+  if (filter === null) return onPage(listed === null ? {} : { absent: listed }, []);
+  const options = {
     by,
     signal,
-    onProgress: (counts, changed) => onPage(verdictsOf(counts, listed), changed),
-  });
-}
-
-function change(
-  admin: DashboardQueue['admin'],
-  deed: OnSelected,
-  filter: DelayFilter,
-  options: {
-    by: string;
-    signal: AbortSignal;
-    onProgress: (counts: Counts, changed: readonly ChangedDelay[]) => Promise<void>;
-  },
-): Promise<unknown> {
+    onProgress: (counts: Counts, changed: readonly ChangedDelay[]) =>
+      onPage(verdictCounts(counts, listed), changed),
+  };
   switch (deed.action) {
     case 'runNow':
       return admin.runNow(filter, options);
@@ -92,8 +82,8 @@ function change(
   }
 }
 
-/** Of listed delays, those that do not match are absent. */
-function verdictsOf({ matched = 0, ...counts }: Counts, listed: number | null): Counts {
+/** Listed delays that no longer match count as absent. */
+function verdictCounts({ matched = 0, ...counts }: Counts, listed: number | null): Counts {
   if (listed === null) return counts;
   return { ...counts, absent: listed - matched + (counts['absent'] ?? 0) };
 }

@@ -1,26 +1,20 @@
-import type { ChangedDelay } from '../api/selection.js';
-import { tablesOf } from '../database/tables.js';
-import { type Answer, reader, type RowOf } from '../store/rows/columns.js';
-import { NO_KEY, numbers, texts } from '../store/rows/delay-rows.js';
+import type { ChangedDelay } from '../core/index.js';
 import {
-  advanceOperationSql,
-  CHANGE,
-  endOperationSql,
-  keepOperationsSql,
-  openOperationSql,
-  operationChangesSql,
-  operationOf,
-  type OperationRow,
-  operationsOfKeySql,
-  operationsSql,
-  stopOperationSql,
-} from './store/operations.sql.js';
+  type TextAnswer,
+  NO_KEY,
+  numbers,
+  reader,
+  type RowOf,
+  qualifiedTables,
+  type Tables,
+  texts,
+} from '../core/ops.js';
+import * as statements from './store/operations.sql.js';
 import type { Count, OperationAction, OperationLine } from './contract.js';
 import type { DashboardDatabase } from './dashboard-database.js';
 import { notFound, Refusal } from './exchange.js';
 import type { Rights } from './rights.js';
 
-/** An operation before it is written down. */
 export interface NewOperation {
   action: OperationAction;
   who: string;
@@ -30,15 +24,14 @@ export interface NewOperation {
   scope: OperationLine['scope'];
 }
 
-/** Whose operations are meant. */
 type Viewer = Pick<Rights, 'who' | 'names' | 'groups' | 'seesAll'>;
 
-const ownOf = ({ who, names, groups, seesAll }: Viewer): string | null =>
+const ownScopeJson = ({ who, names, groups, seesAll }: Viewer): string | null =>
   seesAll ? null : JSON.stringify({ who, names, groups });
 
 export type Counts = Record<string, number>;
 
-/** Each time, another one has begun in the same microsecond. */
+/** Each retry means that another operation began in the same microsecond. */
 const OPEN_TRIES = 20;
 
 /** `behind` this one; the newest has the greatest. */
@@ -46,22 +39,13 @@ const NEWEST = String(Number.MAX_SAFE_INTEGER);
 
 /** The operations of all processes, as the database has them. */
 export class OperationLog {
-  readonly #sql;
-  readonly #row: (answer: Answer) => OperationRow;
+  readonly #tables: Tables;
+  readonly #row: (answer: TextAnswer) => statements.OperationRow;
 
   constructor(private readonly database: DashboardDatabase) {
-    const tables = tablesOf(database.options.installation);
-    this.#sql = {
-      open: openOperationSql(tables),
-      advance: advanceOperationSql(tables),
-      end: endOperationSql(tables),
-      keep: keepOperationsSql(tables),
-      stop: stopOperationSql(tables),
-      page: operationsSql(tables),
-      ofKey: operationsOfKeySql(tables),
-      changes: operationChangesSql(tables),
-    };
-    this.#row = reader(operationOf(tables));
+    const tables = qualifiedTables(database.options.installation);
+    this.#tables = tables;
+    this.#row = reader(statements.operationColumns(tables));
   }
 
   async open({ action, who, why, asked, scope }: NewOperation): Promise<OperationLine> {
@@ -76,8 +60,11 @@ export class OperationLog {
       JSON.stringify(scope),
     ];
     for (let tries = 1; tries <= OPEN_TRIES; tries += 1) {
-      const [row] = await this.database.write<Answer>(this.#sql.open, parameters);
-      if (row !== undefined) return lineOf(this.#row(row));
+      const [row] = await this.database.write<TextAnswer>(
+        statements.openOperationSql(this.#tables),
+        parameters,
+      );
+      if (row !== undefined) return operationLine(this.#row(row));
     }
     throw new Refusal('busy', 'Others begin operations at the same time. Try again.');
   }
@@ -90,7 +77,7 @@ export class OperationLog {
     listed: number,
     changed: readonly ChangedDelay[],
   ): Promise<OperationLine> {
-    return this.#write(this.#sql.advance, [
+    return this.#write(statements.advanceOperationSql(this.#tables), [
       id,
       JSON.stringify(counts),
       expected?.count ?? null,
@@ -109,28 +96,43 @@ export class OperationLog {
     counts: Counts,
     error: string | null,
   ): Promise<OperationLine> {
-    return this.#write(this.#sql.end, [id, as, JSON.stringify(counts), error]);
+    return this.#write(statements.endOperationSql(this.#tables), [
+      id,
+      as,
+      JSON.stringify(counts),
+      error,
+    ]);
   }
 
-  /** Says that they go on. @returns those that are to stop */
+  /** Reports that they are still running. @returns those that should stop */
   async keep(ids: readonly string[]): Promise<string[]> {
-    const rows = await this.database.write<{ id: string }>(this.#sql.keep, [texts(ids)]);
+    const rows = await this.database.write<{ id: string }>(
+      statements.keepOperationsSql(this.#tables),
+      [texts(ids)],
+    );
     return rows.map(({ id }) => id);
   }
 
-  /** @throws Refusal */
   stop(id: string): Promise<OperationLine> {
-    return this.#write(this.#sql.stop, [id]);
+    return this.#write(statements.stopOperationSql(this.#tables), [id]);
   }
 
   /** Newest first, of those that a viewer may see. */
   page(viewer: Viewer, limit: number, behind = NEWEST): Promise<OperationLine[]> {
-    return this.#read(this.#sql.page, [ownOf(viewer), behind, limit]);
+    return this.#read(statements.operationsSql(this.#tables), [
+      ownScopeJson(viewer),
+      behind,
+      limit,
+    ]);
   }
 
   /** Those that have changed a delay of the key, newest first. */
   ofKey(viewer: Viewer, key: string, limit: number): Promise<OperationLine[]> {
-    return this.#read(this.#sql.ofKey, [ownOf(viewer), key, limit]);
+    return this.#read(statements.operationsOfKeySql(this.#tables), [
+      ownScopeJson(viewer),
+      key,
+      limit,
+    ]);
   }
 
   async find(viewer: Viewer, id: string): Promise<OperationLine> {
@@ -139,44 +141,38 @@ export class OperationLog {
     return line;
   }
 
-  async changes(id: string, behind: number, limit: number): Promise<RowOf<typeof CHANGE>[]> {
+  async changes(
+    id: string,
+    behind: number,
+    limit: number,
+  ): Promise<RowOf<typeof statements.CHANGE>[]> {
     const rows = await this.database.look((look) =>
-      look.query<Answer>(this.#sql.changes, [id, behind, limit]),
+      look.query<TextAnswer>(statements.operationChangesSql(this.#tables), [id, behind, limit]),
     );
-    return rows.map(reader(CHANGE));
+    return rows.map(reader(statements.CHANGE));
   }
 
   async #read(sql: string, parameters: unknown[]): Promise<OperationLine[]> {
-    const rows = await this.database.look((look) => look.query<Answer>(sql, parameters));
-    return rows.map((row) => lineOf(this.#row(row)));
+    const rows = await this.database.look((look) => look.query<TextAnswer>(sql, parameters));
+    return rows.map((row) => operationLine(this.#row(row)));
   }
 
   async #write(sql: string, parameters: unknown[]): Promise<OperationLine> {
-    const [row] = await this.database.write<Answer>(sql, parameters);
+    const [row] = await this.database.write<TextAnswer>(sql, parameters);
     if (row === undefined) throw notFound();
-    return lineOf(this.#row(row));
+    return operationLine(this.#row(row));
   }
 }
 
-const lineOf = ({
-  asked,
-  scope,
-  counts,
+const operationLine = ({
   expected,
   expectedIs,
   ...row
-}: OperationRow): OperationLine => ({
-  id: row.id,
+}: statements.OperationRow): OperationLine => ({
+  ...row,
   action: row.action as OperationAction,
-  who: row.who,
-  why: row.why,
-  order: JSON.parse(asked) as Record<string, unknown>,
-  scope: JSON.parse(scope) as OperationLine['scope'],
-  startedAt: new Date(row.startedMs).toISOString(),
-  endedAt: row.endedMs === null ? null : new Date(row.endedMs).toISOString(),
-  state: row.state,
-  counts: JSON.parse(counts) as Counts,
+  order: JSON.parse(row.order) as OperationLine['order'],
+  scope: JSON.parse(row.scope) as OperationLine['scope'],
+  counts: JSON.parse(row.counts) as Counts,
   expected: expected === null || expectedIs === null ? null : { count: expected, is: expectedIs },
-  error: row.error,
-  node: row.node,
 });

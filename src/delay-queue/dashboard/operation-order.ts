@@ -1,20 +1,38 @@
-import type { DelayName, Duration, RescheduleTo, When } from '../api/delay.js';
-import { DelayInvalidError } from '../api/errors.js';
-import type { DelayFilter, EraseFilter } from '../api/selection.js';
-import { eraseFilterOf, filterOf, pauseOptionsOf } from '../client/arguments.js';
-import { parseRescheduleTo, parseWhen } from '../config/durations.js';
-import { parseInstant } from '../config/instants.js';
-import { blamedOn, checkKnownOptions, isPlainArray, shown } from '../config/known-options.js';
-import { checkGroup, checkId, checkKey, checkName, checkText } from '../config/schedule-options.js';
-import type { DashboardAction, OperationAction } from './contract.js';
+import {
+  type DelayFilter,
+  DelayInvalidError,
+  type DelayName,
+  type Duration,
+  type EraseFilter,
+  type RescheduleTo,
+  type When,
+} from '../core/index.js';
+import {
+  blamedOn,
+  checkGroup,
+  checkId,
+  checkKey,
+  checkKnownOptions,
+  checkName,
+  checkText,
+  eraseFilter,
+  isPlainArray,
+  liveFilter,
+  parseInstant,
+  parseRescheduleTo,
+  parseWhen,
+  pauseOptionsOf,
+  shown,
+} from '../core/ops.js';
+import { type OperationAction, rightFor } from './contract.js';
 import { notFound } from './exchange.js';
 import type { Rights } from './rights.js';
-import { allowed, checkSearchFilter, conditionsOf } from './search-filter.js';
+import { checkSearchFilter, filterConditions, scopeWithin } from './search-filter.js';
+import { fieldsWhere, type SearchFilter } from './search.table.js';
 
 const WHY_LENGTH_MAX = 1_000;
 const IDS_MAX = 1_000;
 
-/** Which delays a viewer means, of those that they may see. */
 export interface Selected {
   /** null: none of them is theirs to see. */
   filter: DelayFilter | null;
@@ -22,7 +40,6 @@ export interface Selected {
   listed: number | null;
 }
 
-/** What is to be done. */
 export type Deed =
   | { action: 'runNow' | 'cancel' | 'abort' | 'retry' | 'discard'; which: Selected }
   | { action: 'reschedule'; which: Selected; to: RescheduleTo }
@@ -61,12 +78,8 @@ const MEMBERS: Record<OperationAction, readonly string[]> = {
 
 const ACTIONS = Object.keys(MEMBERS) as OperationAction[];
 
-/** The right that an operation needs. */
-export const rightFor = (action: OperationAction): DashboardAction =>
-  action === 'resume' ? 'pause' : action;
-
 /** @throws DelayInvalidError naming the field; Refusal */
-export function orderOf(body: unknown, rights: Rights): Order {
+export function parseOrder(body: unknown, rights: Rights): Order {
   const members = Object.values(MEMBERS).flat();
   const { action: wanted } = checkKnownOptions(body, 'order', ['action', 'why', ...members]);
   const action = ACTIONS.find((each) => each === wanted);
@@ -80,13 +93,13 @@ export function orderOf(body: unknown, rights: Rights): Order {
   const given = checkKnownOptions(body, 'order', ['action', 'why', ...MEMBERS[action]]);
   const { action: _, why, payload: __, ...asked } = given;
   return {
-    deed: deedOf(action, given, rights),
+    deed: parseDeed(action, given, rights),
     why: why === undefined || why === '' ? null : checkText(why, 'why', WHY_LENGTH_MAX),
     asked: action === 'erase' ? { erased: true } : asked,
   };
 }
 
-function deedOf(action: OperationAction, given: Record<string, unknown>, rights: Rights): Deed {
+function parseDeed(action: OperationAction, given: Record<string, unknown>, rights: Rights): Deed {
   switch (action) {
     case 'pause': {
       const { for: duration } = given;
@@ -103,15 +116,19 @@ function deedOf(action: OperationAction, given: Record<string, unknown>, rights:
         ...nameAndGroup(given, rights),
         key: key === undefined ? undefined : ownKey(key, rights),
         payload: parsed(payload),
-        when: whenOf(given),
+        when: parseOrderedWhen(given),
       };
     }
     case 'reschedule':
-      return { action, which: selectedOf(given['which'], rights), to: toOf(given['to']) };
+      return {
+        action,
+        which: parseSelected(given['which'], rights),
+        to: parseOrderedTo(given['to']),
+      };
     case 'erase':
-      return { action, erases: erasedOf(given['which'], rights) };
+      return { action, erases: parseErased(given['which'], rights) };
     default:
-      return { action, which: selectedOf(given['which'], rights) };
+      return { action, which: parseSelected(given['which'], rights) };
   }
 }
 
@@ -126,7 +143,7 @@ function nameAndGroup(
   return { name, group };
 }
 
-/** A key is unique within its name: one that is taken would tell of a delay of another group. */
+/** Keys are unique within a name, so a conflict would reveal a delay of another group. */
 function ownKey(key: unknown, { groups }: Rights): string {
   if (groups === null) return checkKey(key);
   throw new DelayInvalidError(
@@ -147,7 +164,7 @@ function parsed(payload: unknown): unknown {
 }
 
 /** Without an instant: now. */
-function whenOf({ after, at }: Record<string, unknown>): When {
+function parseOrderedWhen({ after, at }: Record<string, unknown>): When {
   if (after === undefined && at === undefined) return { after: 0 };
   const when = {
     ...(after !== undefined && { after }),
@@ -157,28 +174,28 @@ function whenOf({ after, at }: Record<string, unknown>): When {
   return when as When;
 }
 
-function toOf(given: unknown): RescheduleTo {
+function parseOrderedTo(given: unknown): RescheduleTo {
   const { at, ...others } = checkKnownOptions(given, 'to', ['at', 'after', 'extendBy']);
   const to = { ...others, ...(at !== undefined && { at: parseInstant(at, 'to.at') }) };
   blamedOn('to', () => parseRescheduleTo(to));
   return to as RescheduleTo;
 }
 
-function selectedOf(given: unknown, rights: Rights): Selected {
+function parseSelected(given: unknown, rights: Rights): Selected {
   const { ids, filter } = checkKnownOptions(given, 'which', ['ids', 'filter']);
   if ((ids === undefined) === (filter === undefined)) {
     throw new DelayInvalidError('which', 'give either ids or filter');
   }
   if (ids !== undefined) {
-    const id = idsOf(ids);
+    const id = parseIds(ids);
     return { filter: ofViewer({ id }, rights), listed: id.length };
   }
-  const wanted = blamedOn('which', () => delayFilterOf(filter));
+  const wanted = blamedOn('which', () => parseDelayFilter(filter));
   return { filter: ofViewer(wanted, rights), listed: null };
 }
 
-/** Of one person, wherever it is: no viewer with limits may see all of that. */
-function erasedOf(given: unknown, { seesAll }: Rights): EraseFilter {
+/** An erase reaches everything about one person, more than a restricted viewer may see. */
+function parseErased(given: unknown, { seesAll }: Rights): EraseFilter {
   if (!seesAll) {
     throw new DelayInvalidError(
       'action',
@@ -187,54 +204,38 @@ function erasedOf(given: unknown, { seesAll }: Rights): EraseFilter {
   }
   const { filter } = checkKnownOptions(given, 'which', ['filter']);
   return blamedOn('which', () => {
-    const wanted = delayFilterOf(filter, ['name', 'key', 'keyPrefix', 'group', 'header']);
-    eraseFilterOf(wanted);
+    const wanted = parseDelayFilter(filter, PERSONAL);
+    eraseFilter(wanted);
     return wanted;
   });
 }
 
-function idsOf(ids: unknown): string[] {
+function parseIds(ids: unknown): string[] {
   if (!Array.isArray(ids) || !isPlainArray(ids) || ids.length < 1 || ids.length > IDS_MAX) {
     throw new DelayInvalidError('which.ids', `must be a list of 1 to ${IDS_MAX}`);
   }
   return [...new Set(ids.map((id) => blamedOn('which.ids', () => String(checkId(id)))))];
 }
 
-const FILTER = [
-  'name',
-  'key',
-  'keyPrefix',
-  'group',
-  'state',
-  'dueFrom',
-  'dueBefore',
-  'error',
-  'errorLine',
-  'header',
-  'id',
-];
+const LIVE = fieldsWhere(({ isGuess, isPast }) => isGuess === undefined && isPast === undefined);
+const PERSONAL = fieldsWhere(({ isPersonal }, name) => isPersonal === true || name === 'name');
 
 /**
  * A search for live delays, with at least one condition. What only a search guesses (`q`) is
  * refused: a viewer must know what will change.
  * @throws DelayInvalidError naming the field
  */
-function delayFilterOf(given: unknown, fields: readonly string[] = FILTER): DelayFilter {
+function parseDelayFilter(given: unknown, fields = LIVE): DelayFilter {
   const known = checkKnownOptions(given, 'filter', fields);
-  const filter = blamedOn('filter', () => {
-    const { name, group, id, state, ...search } = checkSearchFilter(known);
-    const others = Object.entries({ name, group, id, state });
-    const wanted = others.filter(([, value]) => value !== undefined);
-    return { ...conditionsOf(search), ...(Object.fromEntries(wanted) as DelayFilter) };
-  });
-  filterOf(filter, { mayBeEmpty: false });
+  const filter = blamedOn('filter', () =>
+    filterConditions(checkSearchFilter(known)),
+  ) as DelayFilter;
+  liveFilter(filter, { mayBeEmpty: false });
   return filter;
 }
 
 /** Both what is asked for and what the viewer may see. @returns null: nothing */
-function ofViewer(filter: DelayFilter, { names, groups }: Rights): DelayFilter | null {
-  const name = allowed(filter.name as string | undefined, names);
-  const group = allowed(filter.group as string | undefined, groups);
-  if (name?.length === 0 || group?.length === 0) return null;
-  return { ...filter, ...(name && { name: name as DelayName[] }), ...(group && { group }) };
+function ofViewer(filter: DelayFilter, rights: Rights): DelayFilter | null {
+  const scope = scopeWithin(filter as SearchFilter, rights);
+  return scope && { ...filter, ...(scope as DelayFilter) };
 }

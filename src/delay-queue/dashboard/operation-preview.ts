@@ -1,18 +1,14 @@
-import type { DelayFilter, EraseCounts } from '../api/selection.js';
-import type { LiveState } from '../api/delay.js';
-import { filterOf } from '../client/arguments.js';
-import { SelectionStore } from '../store/selection.store.js';
+import type { DelayFilter, EraseCounts, LiveState } from '../core/index.js';
+import { liveFilter, SelectionStore } from '../core/ops.js';
 import type { Count, OperationAction, Preview } from './contract.js';
 import type { DashboardDatabase, Look } from './dashboard-database.js';
 import { filtered } from './failures.js';
 import { liveLine } from './lines.js';
 import type { Deed, Order } from './operation-order.js';
+import { LIVE_STATES } from './search.table.js';
 
-/** Counting stops there. */
 const COUNTED_MAX = 10_000;
 const SAMPLE = 10;
-
-const STATES: readonly LiveState[] = ['scheduled', 'running', 'retrying', 'dead'];
 
 /** Why an action leaves delays of a state alone. */
 type Blocked = Partial<Record<LiveState, string>>;
@@ -31,9 +27,6 @@ const BLOCKED: Partial<Record<OperationAction, Blocked>> = {
   discard: ONLY_DEAD,
 };
 
-type Counted = Record<LiveState, number>;
-
-/** What operations will find. */
 export class OperationPreviews {
   readonly #selection: SelectionStore;
 
@@ -52,22 +45,16 @@ export class OperationPreviews {
     if (filter === null) return NOTHING;
     const blocked = BLOCKED[deed.action] ?? {};
     const looking = this.database.look(async (look) => {
-      const { counted, isAll } = await this.#counted(look, filter);
-      const count = (states: readonly LiveState[]): Count => ({
-        count: states.reduce((sum, state) => sum + counted[state], 0),
-        is: isAll ? 'exact' : 'atLeast',
-      });
-      const changeable = STATES.filter((state) => blocked[state] === undefined);
+      const counted = await this.#counted(look, filter);
+      const changeable = LIVE_STATES.filter((state) => blocked[state] === undefined);
       return {
-        matched: count(STATES),
-        changeable: count(changeable),
-        blocked: STATES.flatMap((state) => {
-          const text = blocked[state];
-          return text === undefined || counted[state] === 0
-            ? []
-            : [{ state, count: count([state]), text }];
+        matched: counted(LIVE_STATES),
+        changeable: counted(changeable),
+        blocked: LIVE_STATES.flatMap((state) => {
+          const [text, count] = [blocked[state], counted([state])];
+          return text === undefined || count.count === 0 ? [] : [{ state, count, text }];
         }),
-        sample: await sampleOf(look, filter, changeable),
+        sample: await readSample(look, filter, changeable),
       };
     });
     const isListed = 'which' in deed && deed.which.listed !== null;
@@ -77,20 +64,18 @@ export class OperationPreviews {
   /** How many delays match; null: the order is not about those that match. */
   async count({ deed }: Order): Promise<Count | null> {
     if (deed.action === 'erase') {
-      return exactly(sumOf(await this.database.look((look) => erasedBy(look, deed))));
+      return exactly(sumValues(await this.database.look((look) => erasedBy(look, deed))));
     }
     if (!('which' in deed)) return null;
     const { filter, listed } = deed.which;
     if (listed !== null) return exactly(listed);
     if (filter === null) return ZERO;
-    const { counted, isAll } = await this.database.look((look) => this.#counted(look, filter));
-    const count = STATES.reduce((sum, state) => sum + counted[state], 0);
-    return { count, is: isAll ? 'exact' : 'atLeast' };
+    return this.database.look(async (look) => (await this.#counted(look, filter))(LIVE_STATES));
   }
 
   async #ofErase(deed: Erase): Promise<Preview> {
     const { running, ...erases } = await this.database.look((look) => erasedBy(look, deed));
-    const changeable = sumOf(erases);
+    const changeable = sumValues(erases);
     return {
       matched: exactly(changeable + running),
       changeable: exactly(changeable),
@@ -101,14 +86,17 @@ export class OperationPreviews {
     };
   }
 
-  async #counted(look: Look, filter: DelayFilter): Promise<{ counted: Counted; isAll: boolean }> {
-    const wanted = filterOf(filter, { mayBeEmpty: false });
+  /** @returns how many match that are in one of some states */
+  async #counted(
+    look: Look,
+    filter: DelayFilter,
+  ): Promise<(states: readonly LiveState[]) => Count> {
+    const wanted = liveFilter(filter, { mayBeEmpty: false });
     const found = await this.#selection.countByState(look, wanted, COUNTED_MAX);
-    const counted = Object.fromEntries(
-      STATES.map((state) => [state, found.get(state) ?? 0]),
-    ) as Counted;
-    const all = STATES.reduce((sum, state) => sum + counted[state], 0);
-    return { counted, isAll: all < COUNTED_MAX };
+    const sum = (states: readonly LiveState[]): number =>
+      states.reduce((all, state) => all + (found.get(state) ?? 0), 0);
+    const is = sum(LIVE_STATES) < COUNTED_MAX ? 'exact' : 'atLeast';
+    return (states) => ({ count: sum(states), is });
   }
 
   /** As a `schedule` would: with its schema. @throws DelayInvalidError naming the part */
@@ -120,7 +108,7 @@ export class OperationPreviews {
 
 const exactly = (count: number): Count => ({ count, is: 'exact' });
 
-const sumOf = (counts: object): number =>
+const sumValues = (counts: object): number =>
   Object.values(counts).reduce((sum: number, count: number) => sum + count, 0);
 
 type Erase = Extract<Deed, { action: 'erase' }>;
@@ -130,7 +118,6 @@ const erasedBy = ({ admin, manager }: Look, { erases }: Erase): Promise<EraseCou
 
 const ZERO = exactly(0);
 const NOTHING: Preview = { matched: ZERO, changeable: ZERO, blocked: [], sample: [] };
-/** The new delay. */
 const ONE: Preview = { ...NOTHING, changeable: exactly(1) };
 
 /** Those that a pause holds. */
@@ -139,13 +126,12 @@ const namedBy = ({ name, group }: Extract<Deed, { action: 'pause' | 'resume' }>)
   ...(group !== undefined && { group }),
 });
 
-/** The first of those that would change. */
-async function sampleOf(
+async function readSample(
   { admin, manager }: Look,
   filter: DelayFilter,
   changeable: readonly LiveState[],
 ): Promise<Preview['sample']> {
-  const wanted = filter.state === undefined ? STATES : [filter.state].flat();
+  const wanted = filter.state === undefined ? LIVE_STATES : [filter.state].flat();
   const state = changeable.filter((each) => wanted.includes(each));
   if (state.length === 0) return [];
   const options = { limit: SAMPLE, payload: false, manager };

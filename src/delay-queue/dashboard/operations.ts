@@ -1,20 +1,21 @@
 import { Logger } from '@nestjs/common';
-import type { ChangedDelay } from '../api/selection.js';
-import { DelayConflictError, DelayInvalidError, DelayPayloadError } from '../api/errors.js';
-import { printableError } from '../api/error-text.js';
-import { pauseMs, rest, type Growth } from '../tasks/pauses.js';
-import { LATE, within } from '../tasks/signal.js';
+import {
+  type ChangedDelay,
+  DelayConflictError,
+  DelayInvalidError,
+  DelayPayloadError,
+  printableError,
+} from '../core/index.js';
+import { type Growth, LATE, pauseMs, rest, within } from '../core/ops.js';
 import type { Count, OperationLine } from './contract.js';
 import { Refusal } from './exchange.js';
-import { refusalOf } from './failures.js';
+import { asRefusal } from './failures.js';
 import { carryOut } from './operation-deed.js';
 import type { Counts, OperationLog } from './operation-log.js';
-import type { OperationNews } from './operation-news.js';
 import type { Order } from './operation-order.js';
 import type { DashboardQueue } from './queue.js';
 import type { Rights } from './rights.js';
 
-/** Those that run or wait in this process. */
 const OPEN_MAX = 20;
 /** An operation that ends by then is answered as ended. */
 const ANSWER_WITHIN_MS = 1_000;
@@ -53,11 +54,14 @@ export class Operations {
   #turn: Promise<unknown> = Promise.resolve();
   #keeping: NodeJS.Timeout | undefined;
 
-  /** @param count how many delays the order is about; null: not known */
+  /**
+   * @param tell who shows progress live
+   * @param count how many delays the order is about; null: not known
+   */
   constructor(
     private readonly queue: DashboardQueue,
     private readonly log: OperationLog,
-    private readonly news: OperationNews,
+    private readonly tell: (line: OperationLine) => void,
     private readonly count: (order: Order) => Promise<Count | null>,
     private readonly keepEveryMs = KEEP_EVERY_MS,
   ) {}
@@ -84,7 +88,7 @@ export class Operations {
   async stop(id: string): Promise<OperationLine> {
     const line = await this.log.stop(id);
     this.#open.get(id)?.stop.abort();
-    this.news.emit(line);
+    this.tell(line);
     return line;
   }
 
@@ -102,7 +106,7 @@ export class Operations {
       const open = { line, order, stop: new AbortController() };
       this.#open.set(line.id, open);
       this.#keep();
-      this.news.emit(line);
+      this.tell(line);
       return open;
     } finally {
       this.#opening -= 1;
@@ -148,12 +152,11 @@ export class Operations {
 
   #failed(error: unknown): Unfinished {
     const report = (unexpected: unknown): void => this.#logger.error(printableError(unexpected));
-    const { message } = refusalOf(error, report);
+    const { message } = asRefusal(error, report);
     const isRefused = REFUSED.some((type) => error instanceof type);
     return { as: 'failed', error: message, ...(isRefused && { refusal: error }) };
   }
 
-  /** Writes it down, and tells of it. */
   async #told(open: Open, write: () => Promise<OperationLine>): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -166,7 +169,7 @@ export class Operations {
       }
     }
     if (open.line.state === 'stopping') open.stop.abort();
-    this.news.emit(open.line);
+    this.tell(open.line);
   }
 
   /** While one is open, whether it runs or waits. */

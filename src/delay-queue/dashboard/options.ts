@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { HealthOptions } from '../api/health.js';
-import { DelayConfigError } from '../api/errors.js';
-import { healthLimitsOf } from '../config/health-limits.js';
-import { atStart, checkKnownOptions, shown } from '../config/known-options.js';
+import { DelayConfigError, type HealthOptions } from '../core/index.js';
+import { atStart, checkKnownOptions, shown } from '../core/ops.js';
+import { healthLimitsOf } from '../ops/health-limits.js';
 import { DASHBOARD_ACTIONS, type DashboardAction } from './contract.js';
 
 /** What one viewer may see and do. */
@@ -115,14 +114,14 @@ export function resolveDashboardOptions(
           ? loopback({ who: 'loopback', actions: 'all' })
           : (authorize as DashboardAuthorize),
       path: trimmed,
-      environment: environmentOf(environment),
+      environment: parseEnvironment(environment),
       health: health as HealthOptions,
       redact: redact as ResolvedDashboardOptions['redact'],
     };
   });
 }
 
-function environmentOf(given: unknown): ResolvedDashboardOptions['environment'] {
+function parseEnvironment(given: unknown): ResolvedDashboardOptions['environment'] {
   if (given === undefined) return null;
   const { label, tone } =
     typeof given === 'string'

@@ -1,18 +1,14 @@
-import type { HealthOptions, HealthReason, HealthReport } from '../api/health.js';
-import { pauseOf } from '../client/results.js';
-import { healthLimitsOf } from '../config/health-limits.js';
-import type { ResolvedOptions } from '../config/options.js';
-import { PauseStore } from '../store/limit.store.js';
+import type { HealthOptions, HealthReason, HealthReport } from '../core/index.js';
+import { LOADS_MISSED_MAX, pauseOf, PauseStore, type ResolvedOptions } from '../core/ops.js';
+import { healthLimitsOf } from '../ops/health-limits.js';
 import {
   DEAD_READ_MAX,
   ENDS_READ_MAX,
+  type Found,
   OverviewStore,
   type Scope,
   WAKES_READ_MAX,
 } from './store/overview.store.js';
-import { SearchStore } from './store/search.store.js';
-import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
-import type { LimitRow, NodeSeenRow } from './store/overview.sql.js';
 import type {
   DeadGroup,
   DeadView,
@@ -23,13 +19,12 @@ import type {
   NodeLine,
   NoteLine,
   Overview,
-  PauseLine,
-  SearchFilter,
 } from './contract.js';
+import type { SearchFilter } from './search.table.js';
 import type { Look } from './dashboard-database.js';
-import { instantOrNull } from './lines.js';
+import { withInstants } from './lines.js';
 import { nameLines } from './name-lines.js';
-import { notesOf } from './notes.js';
+import { overviewNotes } from './notes.js';
 import type { DashboardQueue } from './queue.js';
 import type { Rights } from './rights.js';
 
@@ -46,7 +41,6 @@ const SCOPED_READ_MAX = 250;
 /** A node that has been silent for longer is no news: a killed process may have been replaced. */
 const SILENT_SHOWN_MS = 3_600_000;
 
-/** What is due, late, running and dead. */
 export class OverviewReader {
   readonly #store: OverviewStore;
   readonly #pauses: PauseStore;
@@ -61,16 +55,14 @@ export class OverviewReader {
 
   async read(rights: Rights): Promise<Overview> {
     const { health, dashboard, database } = this.queue;
-    if (!rights.seesAll) {
-      return { ...(await database.look((look) => this.#read(look, rights))), health: null };
-    }
-    const report = await health?.check(dashboard.health);
+    const report = rights.seesAll ? await health?.check(dashboard.health) : undefined;
     const overview = await database.look((look) => this.#read(look, rights));
-    return { ...overview, health: judged(report, overview, dashboard.health) };
+    const judgement = rights.seesAll ? judged(report, overview, dashboard.health) : null;
+    return { ...overview, health: judgement };
   }
 
   async #read(look: Look, rights: Rights): Promise<Omit<Overview, 'health'>> {
-    const scope = scopeOf(rights);
+    const scope = visibleScope(rights);
     const minute = await this.#timeline(look, scope, 'minute');
     const hour = await this.#timeline(look, scope, 'hour');
     const day = await this.#timeline(look, scope, 'day');
@@ -101,12 +93,8 @@ export class OverviewReader {
         .filter(
           ({ name, group }) => shown.has(name) && (group === null || rights.sees({ name, group })),
         )
-        .map(({ pausedAt, until, ...pause }): PauseLine => ({
-          ...pause,
-          pausedAt: pausedAt.toISOString(),
-          until: instantOrNull(until),
-        })),
-      limits: this.#limits((await this.#store.limits(look, scope)).map(limitLine), rights),
+        .map(withInstants),
+      limits: this.#limits(await this.#store.limits(look, scope), rights),
     };
   }
 
@@ -115,34 +103,34 @@ export class OverviewReader {
     const declared = (this.queue.handlers?.all() ?? []).flatMap(({ name, limits }) =>
       limits === null ? [] : { name, ...limits },
     );
-    const slotsOf = ({ name, group }: Pick<LimitLine, 'name' | 'group'>): number | null => {
+    const slots = ({ name, group }: Pick<LimitLine, 'name' | 'group'>): number | null => {
       const its = declared.find((one) => one.name === name);
       return (group === null ? its?.all.concurrency : its?.perGroup.concurrency) || null;
     };
     const isMet = (name: string): boolean =>
       met.some((line) => line.name === name && line.group === null);
+    const unmet = declared
+      .filter(({ name, all }) => all.concurrency + all.burst > 0 && !isMet(name))
+      .map(({ name }) => ({ name, group: null }))
+      .filter((its) => rights.sees(its));
     return [
-      ...met.map((line) => ({ ...line, of: line.of ?? slotsOf(line) })),
-      ...declared
-        .filter(({ name, all }) => all.concurrency + all.burst > 0 && !isMet(name))
-        .filter(({ name }) => rights.sees({ name, group: null }))
-        .map(({ name }): LimitLine => ({
-          name,
-          group: null,
-          running: 0,
-          of: slotsOf({ name, group: null }),
-          fullSince: null,
-          nextAt: null,
-        })),
+      ...met.map((line) => ({ ...line, of: line.of ?? slots(line) })),
+      ...unmet.map((its) => ({
+        ...its,
+        running: 0,
+        of: slots(its),
+        fullSince: null,
+        nextAt: null,
+      })),
     ];
   }
 
   async #timeline(look: Look, scope: Scope, which: keyof typeof TIMELINES): Promise<DueTimeline> {
     const { readMax: most, ...timeline } = TIMELINES[which];
-    const readMax = scope.names || scope.groups ? SCOPED_READ_MAX : most;
+    const readMax = scope.name || scope.group ? SCOPED_READ_MAX : most;
     const buckets = await this.#store.buckets(look, scope, { ...timeline, readMax });
     return {
-      from: instant(buckets[0]?.fromMs ?? 0),
+      from: buckets[0]?.from ?? instant(0),
       stepMs: timeline.stepMs,
       counts: buckets.map(({ count }) => count),
       atLeast: buckets.map(({ read }) => read >= readMax),
@@ -154,39 +142,28 @@ const DAY_MS = 86_400_000;
 
 const instant = (ms: number): string => new Date(ms).toISOString();
 
-export const scopeOf = ({ names, groups }: Rights): Scope => ({
-  ...(names && { names }),
-  ...(groups && { groups }),
+export const visibleScope = ({ names, groups }: Rights): Scope => ({
+  ...(names && { name: names }),
+  ...(groups && { group: groups }),
 });
 
-function nodeLines(nodes: readonly NodeSeenRow[], nowMs: number): NodeLine[] {
+function nodeLines(nodes: Found<'nodes'>, nowMs: number): NodeLine[] {
   return nodes
     .filter(({ isSilent, awaitedMs }) => !isSilent || nowMs - awaitedMs < SILENT_SHOWN_MS)
-    .map(({ name, names, startedMs, seenMs, isSilent, running, leaseEndsMs, read }) => ({
-      name,
-      names,
-      startedAt: instant(startedMs),
-      seenAt: instant(seenMs),
-      isSilent,
-      running: { count: running, is: read < WAKES_READ_MAX ? 'exact' : 'atLeast' },
-      nextLeaseEndsAt: leaseEndsMs === null ? null : instant(leaseEndsMs),
-    }));
+    .map((node) => {
+      const { running, read, awaitedMs: _, ...shown } = node;
+      const is = read < WAKES_READ_MAX ? 'exact' : 'atLeast';
+      return { ...shown, running: { count: running, is } };
+    });
 }
-
-const limitLine = ({ fullSinceMs, nextMs, ...limit }: LimitRow): LimitLine => ({
-  ...limit,
-  fullSince: fullSinceMs === null ? null : instant(fullSinceMs),
-  nextAt: nextMs === null ? null : instant(nextMs),
-});
 
 function healthLine(reason: HealthReason, now: string): HealthLine {
   const { status, text } = reason;
   const name = 'name' in reason ? reason.name : null;
-  return { reason: reason.reason, status, text, name, search: searchOf(reason, now) };
+  return { reason: reason.reason, status, text, name, search: affectedDelays(reason, now) };
 }
 
-/** The delays that a reason is about. */
-function searchOf(reason: HealthReason, now: string): SearchFilter | null {
+function affectedDelays(reason: HealthReason, now: string): SearchFilter | null {
   switch (reason.reason) {
     case 'late':
     case 'unserved':
@@ -206,7 +183,7 @@ function judged(
   options: HealthOptions,
 ): Overview['health'] {
   const reasons = (report?.reasons ?? []).map((reason) => healthLine(reason, overview.now));
-  const notes = notesOf(overview, healthLimitsOf(options));
+  const notes = overviewNotes(overview, healthLimitsOf(options));
   const isNew = ({ reason }: NoteLine): boolean => reasons.every((line) => line.reason !== reason);
   return { status: report?.status ?? 'unknown', reasons, notes: notes.filter(isNew) };
 }
@@ -220,19 +197,19 @@ export async function deadView(
   rights: Rights,
 ): Promise<DeadView> {
   const store = new OverviewStore(installation);
-  const { rows, read } = await store.dead(look, scopeOf(rights), GROUPS_MAX, 'kind');
+  const { rows, read } = await store.dead(look, visibleScope(rights), GROUPS_MAX, 'kind');
   const isAll = read < DEAD_READ_MAX;
-  const nowMs = await new SearchStore(installation).nowMs(look);
+  const nowMs = await look.nowMs();
   return {
-    now: new Date(nowMs).toISOString(),
+    now: instant(nowMs),
     groups: rows.map(
-      ({ name, kind, line, error, count, newestMs, oldestMs, sampleId }): DeadGroup => ({
+      ({ name, kind, line, error, count, newestAt, oldestAt, sampleId }): DeadGroup => ({
         name,
         error: line === '' ? null : line,
         example: error,
         count: { count, is: isAll ? 'exact' : 'atLeast' },
-        newestAt: new Date(newestMs).toISOString(),
-        oldestAt: new Date(oldestMs).toISOString(),
+        newestAt,
+        oldestAt,
         sampleId,
         search: { name, state: ['dead'], errorLine: kind },
       }),
@@ -250,7 +227,7 @@ export async function nameChoices(
   const store = new OverviewStore(installation);
   const nodes = await store.nodes(look, loadEveryMs * LOADS_MISSED_MAX);
   const served = new Set(nodes.flatMap(({ isSilent, names }) => (isSilent ? [] : names)));
-  const names = rights.names ?? (await namesOf(look, store, rights));
+  const names = rights.names ?? (await readNames(look, store, rights));
   return names.map((name) => ({
     name,
     isServed: served.has(name),
@@ -258,7 +235,7 @@ export async function nameChoices(
   }));
 }
 
-async function namesOf(look: Look, store: OverviewStore, rights: Rights): Promise<string[]> {
+async function readNames(look: Look, store: OverviewStore, rights: Rights): Promise<string[]> {
   if (rights.groups === null) return store.names(look);
-  return (await store.namesInScope(look, scopeOf(rights))).rows.map(({ name }) => name);
+  return (await store.namesInScope(look, visibleScope(rights))).rows.map(({ name }) => name);
 }

@@ -31,7 +31,7 @@ export async function sendFile(
     response.end();
     return;
   }
-  const { gzip, plain } = await contentOf(file);
+  const { gzip, plain } = await unpack(file);
   const isPacked = /\bgzip\b/.test(headers['accept-encoding']?.toString() ?? '');
   if (isPacked) response.setHeader('content-encoding', 'gzip');
   const content = isPacked ? gzip : plain;
@@ -39,7 +39,7 @@ export async function sendFile(
   response.end(method === 'HEAD' ? undefined : content);
 }
 
-async function contentOf(file: PageFile): Promise<{ gzip: Buffer; plain: Buffer }> {
+async function unpack(file: PageFile): Promise<{ gzip: Buffer; plain: Buffer }> {
   const { gunzipSync } = await import('node:zlib');
   const known = unpacked.get(file) ?? { gzip: Buffer.from(file.gzip, 'base64') };
   unpacked.set(file, known);

@@ -1,7 +1,7 @@
 import { HttpException } from '@nestjs/common';
 import type { IncomingMessage } from 'node:http';
-import { DelayConfigError } from '../api/errors.js';
-import { shown } from '../config/known-options.js';
+import { DelayConfigError } from '../core/index.js';
+import { shown } from '../core/ops.js';
 import { DASHBOARD_ACTIONS, type DashboardAction, type OperationLine } from './contract.js';
 import { type DashboardAuthorize, type DashboardGrant, isAction } from './options.js';
 
@@ -26,8 +26,8 @@ export class Rights {
     }
     this.who = who;
     this.actions = actions === 'all' ? DASHBOARD_ACTIONS : [...new Set(actions)];
-    this.names = listOf('names', names);
-    this.groups = listOf('groups', groups);
+    this.names = checkList('names', names);
+    this.groups = checkList('groups', groups);
   }
 
   may(action: DashboardAction): boolean {
@@ -58,7 +58,7 @@ export class Rights {
 const isWithin = (its: readonly string[] | null, all: readonly string[] | null): boolean =>
   all === null || (its?.every((one) => all.includes(one)) ?? false);
 
-function listOf(field: string, given: unknown): readonly string[] | null {
+function checkList(field: string, given: unknown): readonly string[] | null {
   if (given === undefined) return null;
   const isList = Array.isArray(given) && given.length <= LISTED_MAX;
   if (isList && given.every((one) => typeof one === 'string' && one !== '')) return [...given];
@@ -71,7 +71,7 @@ const wrong = (field: string, must: string, value: unknown): DelayConfigError =>
   );
 
 /** @returns `undefined`: refused @throws what `authorize` throws; DelayConfigError */
-export async function rightsOf(
+export async function resolveRights(
   request: IncomingMessage,
   authorize: DashboardAuthorize,
 ): Promise<Rights | undefined> {

@@ -1,14 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import type { DashboardAction } from './contract.js';
 import type { Rights } from './rights.js';
 
-/** A request of a viewer who may do what its route asks for. */
 export interface Asked {
   rights: Rights;
   query: URLSearchParams;
   /** What `:id` of the path stands for; else ''. */
   id: string;
-  /** Of a POST, as parsed from JSON. */
   body: unknown;
   /** Aborted when the viewer goes away. */
   signal: AbortSignal;
@@ -16,12 +13,10 @@ export interface Asked {
   response: ServerResponse;
 }
 
-/** One address of the dashboard's API. */
 export interface Route {
   method: 'GET' | 'POST';
   /** Below `api/`, such as `operations/:id/stop`. */
   path: string;
-  needs: DashboardAction;
   /** @returns what is sent as JSON; `undefined`: it has written the response itself */
   answer: (asked: Asked) => Promise<unknown>;
 }

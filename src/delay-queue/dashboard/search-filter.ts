@@ -1,79 +1,64 @@
-import type { EndState, LiveState } from '../api/delay.js';
-import { DelayInvalidError } from '../api/errors.js';
-import { endedFilterOf, filterOf } from '../client/arguments.js';
-import { parseInstant } from '../config/instants.js';
-import { checkKnownOptions, shown } from '../config/known-options.js';
-import { checkId, checkText } from '../config/schedule-options.js';
-import type { EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
-import type { SearchFilter, SearchState } from './contract.js';
+import { DelayInvalidError } from '../core/index.js';
+import {
+  checkId,
+  checkKnownOptions,
+  checkText,
+  endedFilter,
+  liveFilter,
+  parseInstant,
+  type RowFilter,
+  shown,
+} from '../core/ops.js';
 import type { Rights } from './rights.js';
+import {
+  END_STATES,
+  fieldsWhere,
+  isGiven,
+  LIVE_STATES,
+  SEARCH_FIELDS,
+  SEARCH_STATES,
+  type SearchFieldName,
+  type SearchFilter,
+  type SearchState,
+  TEXT_FIELDS,
+} from './search.table.js';
 
 /** Delays that a viewer asks for and may see; undefined: none of that kind. */
 export interface Selection {
   live: RowFilter | undefined;
-  ended: EndedFilter | undefined;
+  ended: RowFilter | undefined;
 }
-
-const LIVE_STATES: readonly SearchState[] = [
-  'scheduled',
-  'running',
-  'retrying',
-  'dead',
-] satisfies LiveState[];
-const END_STATES: readonly SearchState[] = [
-  'completed',
-  'cancelled',
-  'discarded',
-  'superseded',
-] satisfies EndState[];
-
-export const SEARCH_STATES: readonly SearchState[] = [...LIVE_STATES, ...END_STATES];
-
-const TEXTS = [
-  'q',
-  'name',
-  'key',
-  'keyPrefix',
-  'group',
-  'dueFrom',
-  'dueBefore',
-  'endedFrom',
-  'endedBefore',
-  'error',
-  'errorLine',
-  'header',
-  'id',
-] as const satisfies readonly Exclude<keyof SearchFilter, 'state'>[];
 
 const TEXT_LENGTH_MAX = 1_000;
 
 /** The filter of an address. Other parameters of the address are left out. @throws DelayInvalidError */
 export function searchFilterIn(query: URLSearchParams): SearchFilter {
-  const given = Object.fromEntries(
-    [...TEXTS, 'state'].flatMap((field) => {
-      const text = query.get(field);
-      return text === null ? [] : [[field, field === 'state' ? text.split(',') : text]];
-    }),
-  );
+  const given: Record<string, unknown> = {};
+  for (const field of FIELDS) {
+    const text = query.get(field);
+    if (text !== null) given[field] = field === 'state' ? text.split(',') : text;
+  }
   return checkSearchFilter(given);
 }
 
+const FIELDS = fieldsWhere(() => true);
+const PAST = fieldsWhere(({ isPast }) => isPast === true);
+
 /** A filter of a body. @throws DelayInvalidError naming the field */
 export function checkSearchFilter(value: unknown): SearchFilter {
-  const given = checkKnownOptions(value, 'filter', [...TEXTS, 'state']);
+  const given = checkKnownOptions(value, 'filter', FIELDS);
   const filter: SearchFilter = {};
-  for (const field of TEXTS) {
+  for (const field of TEXT_FIELDS) {
     const text = given[field];
     if (text === undefined) continue;
-    // An error may have no first line.
     filter[field] =
-      field === 'errorLine' && text === '' ? '' : checkText(text, field, TEXT_LENGTH_MAX);
+      text === '' && isGiven(field, text) ? text : checkText(text, field, TEXT_LENGTH_MAX);
   }
-  if (given['state'] !== undefined) filter.state = statesOf(given['state']);
+  if (given['state'] !== undefined) filter.state = checkStates(given['state']);
   return filter;
 }
 
-function statesOf(value: unknown): SearchState[] {
+function checkStates(value: unknown): SearchState[] {
   const states = Array.isArray(value) ? (value as unknown[]) : [];
   const found = states.flatMap((state) => SEARCH_STATES.find((each) => each === state) ?? []);
   if (states.length > 0 && found.length === states.length) return [...new Set(found)];
@@ -87,63 +72,78 @@ function statesOf(value: unknown): SearchState[] {
  * What a filter selects of what a viewer may see. `q` is not part of it.
  * @throws DelayInvalidError naming the field
  */
-export function selectionOf(filter: SearchFilter, rights: Rights): Selection {
-  const names = allowed(filter.name, rights.names);
-  const groups = allowed(filter.group, rights.groups);
-  if (names?.length === 0 || groups?.length === 0) return { live: undefined, ended: undefined };
-  const scope = { ...(names && { names }), ...(groups && { groups }) };
+export function visibleSelection(filter: SearchFilter, rights: Rights): Selection {
+  const { q: _, state: __, name, group, id, ...others } = filter;
+  const seen = scopeWithin({ name, group }, rights);
+  if (seen === null) return { live: undefined, ended: undefined };
+  // Not the limits of a caller: a viewer may see more names than a filter takes.
+  const scope = { ...seen, ...(id !== undefined && { id: [String(checkId(id))] }) };
   const { live, ended } = statesIn(filter);
-  const { id } = filter;
-  const more = {
-    ...scope,
-    ...(id !== undefined && { ids: [String(checkId(id))] }),
-  };
-  const given = conditionsOf(filter);
-  const past = datesOf(filter, ['endedFrom', 'endedBefore']);
+  const given = filterConditions(others);
+  const present = Object.entries(given).filter(([field]) => !PAST.some((past) => past === field));
   return {
     live: live && {
-      ...filterOf({ ...given, ...(live.length > 0 && { state: live }) }, { mayBeEmpty: true }),
-      ...more,
+      ...liveFilter(
+        { ...Object.fromEntries(present), ...(live.length > 0 && { state: live }) },
+        { mayBeEmpty: true },
+      ),
+      ...scope,
     },
     ended: ended && {
-      ...endedFilterOf({ ...given, ...past, ...(ended.length > 0 && { state: ended }) }),
-      ...more,
+      ...endedFilter({ ...given, ...(ended.length > 0 && { state: ended }) }),
+      ...scope,
     },
   };
 }
 
-/** Its conditions beside name, group, id and states. @throws DelayInvalidError naming the field */
-export const conditionsOf = (filter: SearchFilter) => ({
-  ...(filter.key !== undefined && { key: filter.key }),
-  ...(filter.keyPrefix !== undefined && { keyPrefix: filter.keyPrefix }),
-  ...(filter.error !== undefined && { error: filter.error }),
-  ...(filter.errorLine !== undefined && { errorLine: filter.errorLine }),
-  ...(filter.header !== undefined && { headers: headerOf(filter.header) }),
-  ...datesOf(filter, ['dueFrom', 'dueBefore']),
-});
+/** As conditions of `DelayAdmin`. @throws DelayInvalidError naming the field */
+export function filterConditions({ header, ...filter }: SearchFilter): Record<string, unknown> {
+  const conditions = Object.entries(filter).map(([field, text]) => [
+    field,
+    SEARCH_FIELDS[field as SearchFieldName].kind === 'instant' ? parseInstant(text, field) : text,
+  ]);
+  return {
+    ...Object.fromEntries(conditions),
+    ...(header !== undefined && { headers: parseHeader(header) }),
+  };
+}
 
 /** An empty list of states: all of them. */
-function statesIn({ state, endedFrom, endedBefore }: SearchFilter): {
+function statesIn(filter: SearchFilter): {
   live: SearchState[] | undefined;
   ended: SearchState[] | undefined;
 } {
+  const { state } = filter;
   if (state === undefined) {
-    const isPast = (endedFrom ?? endedBefore) !== undefined;
+    const isPast = PAST.some((field) => filter[field] !== undefined);
     return isPast ? { live: undefined, ended: [] } : { live: [], ended: undefined };
   }
-  const live = state.filter((each) => LIVE_STATES.includes(each));
-  const ended = state.filter((each) => END_STATES.includes(each));
-  return { live: some(live, LIVE_STATES.length), ended: some(ended, END_STATES.length) };
+  return { live: some(state, LIVE_STATES), ended: some(state, END_STATES) };
 }
 
 /** Undefined: none. An empty list: all. */
-function some(states: SearchState[], all: number): SearchState[] | undefined {
+function some(
+  wanted: readonly SearchState[],
+  all: readonly SearchState[],
+): SearchState[] | undefined {
+  const states = all.filter((state) => wanted.includes(state));
   if (states.length === 0) return undefined;
-  return states.length === all ? [] : states;
+  return states.length === all.length ? [] : states;
+}
+
+/** The names and groups that a viewer asks for and may see. @returns null: none */
+export function scopeWithin(
+  asked: { name?: string | undefined; group?: string | undefined },
+  { names, groups }: Pick<Rights, 'names' | 'groups'>,
+): Pick<RowFilter, 'name' | 'group'> | null {
+  const name = allowed(asked.name, names);
+  const group = allowed(asked.group, groups);
+  if (name?.length === 0 || group?.length === 0) return null;
+  return { ...(name && { name }), ...(group && { group }) };
 }
 
 /** @returns an empty list: nothing may be seen */
-export function allowed(
+function allowed(
   asked: string | undefined,
   may: readonly string[] | null,
 ): readonly string[] | undefined {
@@ -151,21 +151,8 @@ export function allowed(
   return may === null || may.includes(asked) ? [asked] : [];
 }
 
-function headerOf(text: string): Record<string, string> {
+function parseHeader(text: string): Record<string, string> {
   const at = text.indexOf(':');
   if (at > 0) return { [text.slice(0, at)]: text.slice(at + 1) };
   throw new DelayInvalidError('header', `must be like header:value, not ${shown(text)}`);
-}
-
-function datesOf(
-  filter: SearchFilter,
-  fields: readonly ('dueFrom' | 'dueBefore' | 'endedFrom' | 'endedBefore')[],
-): Record<string, Date> {
-  const dates: Record<string, Date> = {};
-  for (const field of fields) {
-    const text = filter[field];
-    if (text === undefined) continue;
-    dates[field] = parseInstant(text, field);
-  }
-  return dates;
 }

@@ -1,6 +1,4 @@
-import type { DelayName, DelayRecord, ListedDelay } from '../api/delay.js';
-import { SearchStore } from './store/search.store.js';
-import type { ResolvedOptions } from '../config/options.js';
+import type { DelayName, DelayRecord, ListedDelay } from '../core/index.js';
 import type { DelayLine, StoryDelay, StoryView } from './contract.js';
 import type { Look } from './dashboard-database.js';
 import { attemptLines, endedLine, liveLine, moveLines } from './lines.js';
@@ -9,11 +7,10 @@ import type { Rights } from './rights.js';
 /** One business key across names and runs. @throws DelayInvalidError */
 export async function storyView(
   look: Look,
-  { installation }: Pick<ResolvedOptions, 'installation'>,
   { names, groups }: Rights,
   { key, after, limit }: { key: string; after: string | null; limit: number },
 ): Promise<Omit<StoryView, 'operations'>> {
-  const nowMs = await new SearchStore(installation).nowMs(look);
+  const nowMs = await look.nowMs();
   const about = {
     key,
     ...(names && { name: names as readonly DelayName[] }),

@@ -1,6 +1,6 @@
 import type { Attributes, Observable, BatchObservableResult } from '@opentelemetry/api';
 
-/** As many series as an SDK keeps. */
+/** The number of series that an SDK keeps. */
 export const SERIES_MAX = 2_000;
 
 /** What an SDK calls the sum of all series that it has no room for. */

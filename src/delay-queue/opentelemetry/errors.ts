@@ -1,4 +1,4 @@
-import { describeError } from '../api/error-text.js';
+import { describeError } from '../core/index.js';
 
 /** Codes of this package, of Node and of Postgres: `DELAY_TIMEOUT`, `ECONNREFUSED`, `23505`. */
 const CODE = /^[A-Z\d_]{2,40}$/;
@@ -8,7 +8,7 @@ const NAME = /^[\w$]{1,100}$/;
 const OTHER = '_OTHER';
 
 /** A word that metrics can be grouped by. Never throws, whatever was thrown. */
-export function errorTypeOf(error: unknown): string {
+export function classifyError(error: unknown): string {
   try {
     if (typeof error === 'string') return NAME.test(error) ? error : OTHER;
     const { code, name } = error as { code?: unknown; name?: unknown };
@@ -19,13 +19,13 @@ export function errorTypeOf(error: unknown): string {
   }
 }
 
-/** As `recordException` takes it. Never throws. */
-export function exceptionOf(error: unknown): { name: string; message: string; stack?: string } {
+/** In the form that `recordException` takes. Never throws. */
+export function spanException(error: unknown): { name: string; message: string; stack?: string } {
   const message = describeError(error);
   try {
     const { name, stack } = error as { name?: unknown; stack?: unknown };
     return {
-      name: typeof name === 'string' && NAME.test(name) ? name : errorTypeOf(error),
+      name: typeof name === 'string' && NAME.test(name) ? name : classifyError(error),
       message,
       ...(typeof stack === 'string' && { stack }),
     };

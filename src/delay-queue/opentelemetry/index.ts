@@ -1,4 +1,4 @@
-import type { DelayTelemetry } from '../api/telemetry.js';
+import type { DelayTelemetry } from '../core/index.js';
 import { Observer } from './observer.js';
 
 /**

@@ -6,9 +6,14 @@ import {
   metrics,
   type Observable,
 } from '@opentelemetry/api';
-import type { AttemptEnd } from '../api/channels.js';
-import type { DelayFigures, HealthReason, NameFigures, OverdueFigures } from '../api/health.js';
-import type { ObservedNode } from '../api/telemetry.js';
+import type {
+  AttemptEnd,
+  DelayFigures,
+  HealthReason,
+  NameFigures,
+  ObservedNode,
+  OverdueFigures,
+} from '../core/index.js';
 import { Counter, SERIES_MAX } from './counter.js';
 import { ATTRIBUTES, DURATION_SECONDS, LATENESS_SECONDS, METRICS, SCOPE, SYSTEM } from './names.js';
 
@@ -17,7 +22,7 @@ const seconds = (explicitBucketBoundaries: number[]) => ({
   advice: { explicitBucketBoundaries },
 });
 
-const histogramsOf = (meter: Meter) => ({
+const createHistograms = (meter: Meter) => ({
   processDuration: meter.createHistogram(METRICS.processDuration, {
     ...seconds(DURATION_SECONDS),
     description: 'How long handlers ran',
@@ -32,10 +37,10 @@ const histogramsOf = (meter: Meter) => ({
   }),
 });
 
-type Histograms = ReturnType<typeof histogramsOf>;
+type Histograms = ReturnType<typeof createHistograms>;
 
 /** By what they count, the attributes of each. */
-const countersOf = () => {
+const createCounters = () => {
   const { operationName, destination, errorType, outcome, statement, system } = ATTRIBUTES;
   const counter = (...names: string[]): Counter => new Counter(names, { [system]: SYSTEM });
   return {
@@ -48,7 +53,7 @@ const countersOf = () => {
   };
 };
 
-type Counters = ReturnType<typeof countersOf>;
+type Counters = ReturnType<typeof createCounters>;
 
 const COUNTED: Readonly<Record<keyof Counters, { unit: string; description: string }>> = {
   sent: { unit: '{message}', description: 'Delays scheduled' },
@@ -59,7 +64,7 @@ const COUNTED: Readonly<Record<keyof Counters, { unit: string; description: stri
   statementRows: { unit: '{row}', description: 'Rows that they claimed, read or wrote' },
 };
 
-const gaugesOf = (meter: Meter) => {
+const createGauges = (meter: Meter) => {
   const gauge = (name: string, unit: string, description: string): Observable =>
     meter.createObservableGauge(name, { unit, description });
   return {
@@ -77,14 +82,14 @@ const gaugesOf = (meter: Meter) => {
   };
 };
 
-type Gauges = ReturnType<typeof gaugesOf>;
+type Gauges = ReturnType<typeof createGauges>;
 
 /**
  * The instruments of whichever meter provider is set now: unlike that for traces, the global one has
  * no proxy, so instruments that were made before an SDK started would stay silent.
  */
 export class Metrics {
-  readonly count = countersOf();
+  readonly count = createCounters();
   #provider: MeterProvider | undefined;
   #histograms: Histograms | undefined;
   #leaveCounters = (): void => {};
@@ -99,10 +104,10 @@ export class Metrics {
     if (this.#histograms !== undefined && provider === this.#provider) return this.#histograms;
     this.#provider = provider;
     const meter = provider.getMeter(SCOPE);
-    const histograms = histogramsOf(meter);
+    const histograms = createHistograms(meter);
     this.#histograms = histograms;
     this.#leaveCounters();
-    this.#leaveCounters = counted(meter, this.count);
+    this.#leaveCounters = observeCounters(meter, this.count);
     for (const [node, leave] of this.#nodes) {
       leave();
       this.#nodes.set(node, gauged(meter, node, this.count));
@@ -123,7 +128,7 @@ export class Metrics {
 }
 
 /** @returns what ends it */
-function counted(meter: Meter, counters: Counters): () => void {
+function observeCounters(meter: Meter, counters: Counters): () => void {
   const all = (Object.keys(COUNTED) as (keyof Counters)[]).map((name) => ({
     counter: counters[name],
     instrument: meter.createObservableCounter(METRICS[name], COUNTED[name]),
@@ -145,7 +150,7 @@ function gauged(
   node: ObservedNode,
   counters: Pick<Counters, 'attempts'>,
 ): () => void {
-  const gauges = gaugesOf(meter);
+  const gauges = createGauges(meter);
   const all = Object.values(gauges);
   const fading = Object.keys(gauges).map((name) => ({
     name: name as keyof Gauges,
@@ -165,7 +170,7 @@ function gauged(
     }
     const isKnown = (name: keyof Gauges): boolean =>
       name !== 'loadAge' && (figures.backlog !== null || !OF_BACKLOG.includes(name));
-    show(result, valuesOf(figures, node.reasons()), (name) => (isKnown(name) ? 0 : Number.NaN));
+    show(result, gaugeValues(figures, node.reasons()), (name) => (isKnown(name) ? 0 : Number.NaN));
   };
   const last = (result: BatchObservableResult): void => {
     show(result, {}, () => Number.NaN);
@@ -202,7 +207,7 @@ const one = (value: number, of: Attributes = {}): Value => ({ value, of });
 const ofName = ({ name }: NameFigures): Attributes => ({ [ATTRIBUTES.destination]: name });
 
 /** The figures are those that the node has: showing them waits for nothing. */
-function valuesOf(figures: DelayFigures, reasons: readonly HealthReason[]): Values {
+function gaugeValues(figures: DelayFigures, reasons: readonly HealthReason[]): Values {
   const { names, ready, watched, loadAgeMs, backlog, connections } = figures;
   return {
     running: names.map((each) => one(each.running, ofName(each))),
@@ -211,25 +216,27 @@ function valuesOf(figures: DelayFigures, reasons: readonly HealthReason[]): Valu
     watched: [one(watched)],
     loadAge: loadAgeMs === null ? [] : [one(loadAgeMs / 1_000)],
     connections: Object.entries(connections).map(([state, count]) =>
-      one(count as number, { [ATTRIBUTES.state]: state }),
+      one(count, { [ATTRIBUTES.state]: state }),
     ),
-    unhealthy: reasons.map((reason) => one(1, reasonOf(reason))),
+    unhealthy: reasons.map((reason) => one(1, reasonAttributes(reason))),
     ...(backlog !== null && {
       dueSoon: [one(backlog.dueSoon)],
       deadLetters: [one(backlog.dead)],
-      overdue: backlog.overdue.map((each) => one(each.overdue, overdueOf(each))),
-      oldestOverdue: backlog.overdue.map((each) => one(each.oldestMs / 1_000, overdueOf(each))),
+      overdue: backlog.overdue.map((each) => one(each.overdue, overdueAttributes(each))),
+      oldestOverdue: backlog.overdue.map((each) =>
+        one(each.oldestMs / 1_000, overdueAttributes(each)),
+      ),
     }),
   };
 }
 
-const overdueOf = ({ name, heldBy, isServed }: OverdueFigures): Attributes => ({
+const overdueAttributes = ({ name, heldBy, isServed }: OverdueFigures): Attributes => ({
   [ATTRIBUTES.destination]: name,
   [ATTRIBUTES.heldBy]: heldBy ?? 'nothing',
   [ATTRIBUTES.served]: isServed,
 });
 
-const reasonOf = (reason: HealthReason): Attributes => ({
+const reasonAttributes = (reason: HealthReason): Attributes => ({
   [ATTRIBUTES.reason]: reason.reason,
   [ATTRIBUTES.status]: reason.status,
   ...('name' in reason && { [ATTRIBUTES.destination]: reason.name }),

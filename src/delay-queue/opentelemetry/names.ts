@@ -4,7 +4,7 @@
  * https://github.com/open-telemetry/semantic-conventions/tree/v1.44.0/docs/messaging
  */
 
-/** Of the tracer and the meter. */
+/** Name of the tracer and the meter. */
 export const SCOPE = 'nestjs-delay-queue';
 
 export const SYSTEM = 'nestjs_delay_queue';

@@ -3,11 +3,13 @@ import {
   type DelayAttemptMessage,
   type DelayChannelMap,
   delayChannels,
+  type DelayHeaders,
   type DelayMessage,
-} from '../api/channels.js';
-import type { DelayHeaders } from '../api/delay.js';
-import type { DelayTelemetry, ObservedNode, TracedOperations } from '../api/telemetry.js';
-import { errorTypeOf } from './errors.js';
+  type DelayTelemetry,
+  type ObservedNode,
+  type TracedOperations,
+} from '../core/index.js';
+import { classifyError } from './errors.js';
 import { Metrics } from './metrics.js';
 import { ATTRIBUTES, SYSTEM } from './names.js';
 import {
@@ -17,14 +19,14 @@ import {
   endCall,
   inside,
   isFailed,
-  operationOf,
+  processOperation,
   startAttempts,
   startCall,
 } from './spans.js';
-import { headersOf } from './trace-context.js';
+import { injectContext } from './trace-context.js';
 
 /** What has a span, from its start to the end of all its messages. */
-interface Open {
+interface OpenSpan {
   span: Span;
   beganAtMs: number;
   /** Delays of a batch that have not ended. */
@@ -50,7 +52,7 @@ const STATEMENTS = {
 /** Makes spans and metrics of what the nodes of one `openTelemetry()` do. */
 export class Observer implements DelayTelemetry {
   readonly #metrics = new Metrics();
-  readonly #open = new Map<DelayMessage, Open>();
+  readonly #open = new Map<DelayMessage, OpenSpan>();
 
   /** A copy of the API uses what an older one has registered only up to that one's minor version. */
   advice(): string | undefined {
@@ -81,20 +83,20 @@ export class Observer implements DelayTelemetry {
       heard('skipped', ({ node: of, name, count }) => {
         if (of === node.name) this.#metrics.count.skipped.add(count, name);
       }),
-      ...keysOf(STATEMENTS).map((statement) =>
+      ...typedKeys(STATEMENTS).map((statement) =>
         heard(statement, (message) => {
           if (message.node === node.name) this.#answered(statement, message);
         }),
       ),
     ];
-    quietly(() => this.#metrics.watch(node));
+    reportingFaults(() => this.#metrics.watch(node));
     return () => {
       for (const off of offs) off();
-      quietly(() => this.#metrics.leave(node));
+      reportingFaults(() => this.#metrics.leave(node));
       for (const [message, { span }] of this.#open) {
         if (message.node !== node.name) continue;
         this.#open.delete(message);
-        quietly(() => abandon(span));
+        reportingFaults(() => abandon(span));
       }
     };
   }
@@ -104,28 +106,28 @@ export class Observer implements DelayTelemetry {
     message: TracedOperations[Operation],
     run: (headers?: DelayHeaders) => Result,
   ): Result {
-    const started = quietly(() => startCall(operation, message));
+    const started = reportingFaults(() => startCall(operation, message));
     if (started === undefined) return run();
     const { span, carried } = started;
     this.#open.set(message, { span, beganAtMs: performance.now(), left: 1 });
-    const headers = quietly(() => headersOf(carried));
+    const headers = reportingFaults(() => injectContext(carried));
     return context.with(inside(span), run, undefined, headers);
   }
 
   runAttempts<Result>(messages: readonly DelayAttemptMessage[], run: () => Result): Result {
-    const started = quietly(() => startAttempts(messages));
+    const started = reportingFaults(() => startAttempts(messages));
     if (started === undefined) return run();
     const { span, inside: within } = started;
     const open = { span, beganAtMs: performance.now(), left: messages.length };
     for (const message of messages) this.#open.set(message, open);
-    quietly(() => this.#countStarted(messages));
+    reportingFaults(() => this.#countStarted(messages));
     return context.with(within, run);
   }
 
   #countStarted(messages: readonly DelayAttemptMessage[]): void {
     const { count, histograms } = this.#metrics;
     for (const message of messages) {
-      const operation = operationOf(message);
+      const operation = processOperation(message);
       count.consumed.add(1, operation, message.name);
       // A later attempt begins when its back-off is over, and that is not late.
       if (message.onDead || message.attempt > 1) continue;
@@ -140,7 +142,7 @@ export class Observer implements DelayTelemetry {
     endCall(open.span, message);
     const { count, histograms } = this.#metrics;
     const { name, error } = message;
-    const type = error === undefined ? undefined : errorTypeOf(error);
+    const type = error === undefined ? undefined : classifyError(error);
     const seconds = (performance.now() - open.beganAtMs) / 1_000;
     histograms.operationDuration.record(seconds, about(operation, name, type));
     if (operation === 'schedule') {
@@ -155,11 +157,11 @@ export class Observer implements DelayTelemetry {
     if (open.left === 0) open.span.end();
     const { name, outcome, error, durationMs } = message;
     const { count, histograms } = this.#metrics;
-    const operation = operationOf(message);
+    const operation = processOperation(message);
     count.attempts.add(1, operation, name, outcome);
     // One call, one duration.
     if (open.left > 0) return;
-    const type = isFailed(outcome) ? errorTypeOf(error ?? outcome) : undefined;
+    const type = isFailed(outcome) ? classifyError(error ?? outcome) : undefined;
     // NaN: the handler was not called.
     if (durationMs !== undefined && durationMs >= 0) {
       histograms.processDuration.record(durationMs / 1_000, about(operation, name, type));
@@ -172,14 +174,14 @@ export class Observer implements DelayTelemetry {
   ): void {
     const { count } = this.#metrics;
     const { error } = message;
-    count.statements.add(1, statement, error === undefined ? undefined : errorTypeOf(error));
+    count.statements.add(1, statement, error === undefined ? undefined : classifyError(error));
     const rowsOf = STATEMENTS[statement] as (message: DelayChannelMap[Name]) => number;
     const rows = rowsOf(message);
     if (rows > 0) count.statementRows.add(rows, statement);
   }
 
   /** @returns what it was part of; undefined: of a node that is not observed here */
-  #ended(message: DelayMessage): Open | undefined {
+  #ended(message: DelayMessage): OpenSpan | undefined {
     const open = this.#open.get(message);
     if (open === undefined) return undefined;
     this.#open.delete(message);
@@ -208,7 +210,7 @@ function about(operation: string, name: string | null, errorType?: string): Attr
 }
 
 /** An SDK with a fault must not cost a delay: its error goes to OpenTelemetry's own log. */
-function quietly<Result>(work: () => Result): Result | undefined {
+function reportingFaults<Result>(work: () => Result): Result | undefined {
   try {
     return work();
   } catch (error) {
@@ -217,4 +219,4 @@ function quietly<Result>(work: () => Result): Result | undefined {
   }
 }
 
-const keysOf = <Key extends string>(of: Record<Key, unknown>): Key[] => Object.keys(of) as Key[];
+const typedKeys = <Key extends string>(of: Record<Key, unknown>): Key[] => Object.keys(of) as Key[];

@@ -15,15 +15,14 @@ import {
   type Tracer,
   type TracerProvider,
 } from '@opentelemetry/api';
-import type { AttemptEnd, DelayAttemptMessage } from '../api/channels.js';
-import type { TracedOperations } from '../api/telemetry.js';
-import { errorTypeOf, exceptionOf } from './errors.js';
+import type { AttemptEnd, DelayAttemptMessage, TracedOperations } from '../core/index.js';
+import { classifyError, spanException } from './errors.js';
 import { ATTRIBUTES, SCOPE, SYSTEM } from './names.js';
-import { chained, contextOf, isChained } from './trace-context.js';
+import { chained, extractContext, isChainedTrace } from './trace-context.js';
 
 let known: { provider: TracerProvider; tracer: Tracer } | undefined;
 
-/** Of the provider that is set now. Its SDK would put a text together each time, to look for it. */
+/** The current provider's tracer. Its SDK would build a lookup text on every call. */
 function tracer(): Tracer {
   const global = trace.getTracerProvider();
   const provider = global instanceof ProxyTracerProvider ? global.getDelegate() : global;
@@ -49,7 +48,7 @@ export type CallMessage = TracedOperations[keyof TracedOperations];
 /** In the context of a handler: its names, and whether a handler has scheduled its delay. */
 const RUNNING = createContextKey('nestjs-delay-queue running');
 
-interface Running {
+interface RunningCall {
   names: readonly string[];
   isChained: boolean;
 }
@@ -80,11 +79,11 @@ export function startCall(
     kind: isSchedule ? SpanKind.PRODUCER : SpanKind.CLIENT,
     attributes,
   };
-  const running = isSchedule ? (active.getValue(RUNNING) as Running | undefined) : undefined;
+  const running = isSchedule ? (active.getValue(RUNNING) as RunningCall | undefined) : undefined;
   const isAgain =
     running?.isChained || (running && (name === null || running.names.includes(name)));
   if (isAgain) options.links = [{ context: trace.getSpanContext(active) as SpanContext }];
-  const title = titleOf(operation, name);
+  const title = spanName(operation, name);
   const span = tracer().startSpan(title, options, isAgain ? ROOT_CONTEXT : active);
   const its = span.spanContext();
   return { span, carried: running === undefined || isAgain ? its : chained(its) };
@@ -107,26 +106,32 @@ export function startAttempts(messages: readonly DelayAttemptMessage[]): {
   inside: Context;
 } {
   const [first] = messages as readonly [DelayAttemptMessage];
-  const operation = operationOf(first);
+  const operation = processOperation(first);
   const isParent = messages.length === 1 && !first.recurring;
-  const parent = isParent ? contextOf(first.headers) : undefined;
+  const parent = isParent ? extractContext(first.headers) : undefined;
   const outside = parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
   const options: SpanOptions = {
     kind: SpanKind.CONSUMER,
-    attributes: attributesOf(messages, operation),
+    attributes: attemptAttributes(messages, operation),
   };
-  if (!isParent) options.links = messages.flatMap(linkOf);
-  const span = tracer().startSpan(titleOf(operation, first.name), options, outside);
+  if (!isParent) options.links = messages.flatMap(producerLinks);
+  const span = tracer().startSpan(spanName(operation, first.name), options, outside);
   const names = messages.map(({ name }) => name);
-  const running: Running = { names, isChained: parent !== undefined && isChained(first.headers) };
+  const running: RunningCall = {
+    names,
+    isChained: parent !== undefined && isChainedTrace(first.headers),
+  };
   return { span, inside: trace.setSpan(outside, span).setValue(RUNNING, running) };
 }
 
 /** `@OnDeadDelay` is told apart from attempts of the delay. */
-export const operationOf = ({ onDead }: DelayAttemptMessage): string =>
+export const processOperation = ({ onDead }: DelayAttemptMessage): string =>
   onDead ? 'process_dead' : 'process';
 
-function attributesOf(messages: readonly DelayAttemptMessage[], operation: string): Attributes {
+function attemptAttributes(
+  messages: readonly DelayAttemptMessage[],
+  operation: string,
+): Attributes {
   const [first] = messages as readonly [DelayAttemptMessage];
   const attributes: Attributes = {
     [ATTRIBUTES.system]: SYSTEM,
@@ -144,8 +149,8 @@ function attributesOf(messages: readonly DelayAttemptMessage[], operation: strin
   return attributes;
 }
 
-function linkOf({ headers, id }: DelayAttemptMessage): Link[] {
-  const from = contextOf(headers);
+function producerLinks({ headers, id }: DelayAttemptMessage): Link[] {
+  const from = extractContext(headers);
   return from === undefined ? [] : [{ context: from, attributes: { [ATTRIBUTES.messageId]: id } }];
 }
 
@@ -162,13 +167,13 @@ export function abandon(span: Span): void {
 }
 
 function fail(span: Span, error: unknown): void {
-  const exception = exceptionOf(error);
-  span.setAttribute(ATTRIBUTES.errorType, errorTypeOf(error));
+  const exception = spanException(error);
+  span.setAttribute(ATTRIBUTES.errorType, classifyError(error));
   span.recordException(exception);
   span.setStatus({ code: SpanStatusCode.ERROR, message: exception.message });
 }
 
-const titleOf = (operation: string, name: string | null): string =>
+const spanName = (operation: string, name: string | null): string =>
   name === null ? operation : `${operation} ${name}`;
 
 /** Where what a call does belongs to its span. */

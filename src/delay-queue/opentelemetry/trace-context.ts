@@ -1,5 +1,5 @@
 import { createTraceState, isSpanContextValid, type SpanContext } from '@opentelemetry/api';
-import type { DelayHeaders } from '../api/delay.js';
+import type { DelayHeaders } from '../core/index.js';
 
 /*
  * W3C Trace Context, written here and not by the application's propagators: those may add baggage, which
@@ -17,7 +17,7 @@ const PATTERN = /^(?!ff)([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.
 const TRACESTATE_LENGTH_MAX = 512;
 
 /** @returns the headers that carry a context; undefined: it has no trace */
-export function headersOf(context: SpanContext): DelayHeaders | undefined {
+export function injectContext(context: SpanContext): DelayHeaders | undefined {
   if (!isSpanContextValid(context)) return undefined;
   const { traceId, spanId, traceFlags, traceState } = context;
   const flags = (traceFlags & 0xff).toString(16).padStart(2, '0');
@@ -37,11 +37,11 @@ export const chained = ({ traceState, ...context }: SpanContext): SpanContext =>
   traceState: (traceState ?? createTraceState()).set(CHAINED, 'chained'),
 });
 
-export const isChained = (headers: DelayHeaders): boolean =>
+export const isChainedTrace = (headers: DelayHeaders): boolean =>
   createTraceState(headers[TRACESTATE]).get(CHAINED) !== undefined;
 
 /** @returns undefined: the headers carry none, or one that cannot be read */
-export function contextOf(headers: DelayHeaders): SpanContext | undefined {
+export function extractContext(headers: DelayHeaders): SpanContext | undefined {
   const found = PATTERN.exec(headers[TRACEPARENT] ?? '');
   if (found === null) return undefined;
   const [, version, traceId, spanId, flags, more] = found as unknown as string[];

@@ -1,5 +1,4 @@
-import type { DelayName, PayloadOf } from '../api/delay.js';
-import { DelayError } from '../api/errors.js';
+import { DelayError, type DelayName, type PayloadOf } from '../core/index.js';
 
 /**
  * How an attempt ended.
@@ -50,7 +49,6 @@ export type DelayRun<N extends DelayName = DelayName> = {
  * @see docs/testing.md
  */
 export class DelayTestingError extends DelayError {
-  protected static override readonly exportedAs = 'DelayTestingError';
   readonly code = 'DELAY_TESTING';
   protected static override readonly hasLines = true;
 }

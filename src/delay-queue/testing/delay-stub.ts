@@ -1,35 +1,45 @@
 import type { FactoryProvider } from '@nestjs/common';
-import type {
-  CancelResult,
-  ChangeOptions,
-  DelayHeaders,
-  DelayInfo,
-  DelayName,
-  InTransaction,
-  OnConflict,
-  PayloadOf,
-  ScheduleResult,
-} from '../api/delay.js';
-import { DelayConflictError, DelayInvalidError } from '../api/errors.js';
-import { DelayEvents } from '../api/events.js';
-import { type NameAndKey, nameAndKeyOf, type Target } from '../client/arguments.js';
-import type { Cancelling } from '../client/cancels.js';
-import { begunAt, needsClock } from '../client/first-instants.js';
-import type { Producer } from '../client/producer.js';
-import { givenExtras, infoOf } from '../client/results.js';
-import type { DueTime, MoveTo } from '../config/durations.js';
-import { checkKnownOptions, shown } from '../config/known-options.js';
-import type { DelayQueueOptions } from '../config/options.js';
-import { resolveOptions } from '../config/resolve-options.js';
-import { DelayAdmin } from '../delay.admin.js';
-import { DelayHealth } from '../delay.health.js';
-import { DelayService } from '../delay.service.js';
-import { DelayWorker } from '../delay.worker.js';
-import { extrasOf } from '../store/rows/columns.js';
-import { inLockOrder, keyText, type NewDelay } from '../store/rows/delay-rows.js';
-import type { FoundRow } from '../store/sql/delays.sql.js';
-import { WheelService } from '../timer-wheel/wheel.service.js';
-import type { Engine } from '../worker/engine.js';
+import {
+  type ChangeOptions,
+  DelayConflictError,
+  DelayEvents,
+  type DelayHeaders,
+  type DelayInfo,
+  DelayInvalidError,
+  type DelayName,
+  type DelayQueueOptions,
+  type InTransaction,
+  type OnConflict,
+  type PayloadOf,
+  type ScheduleResult,
+} from '../core/index.js';
+import {
+  begunAt,
+  type Cancelling,
+  checkKnownOptions,
+  DelayAdmin,
+  type DelayClient,
+  DelayService,
+  DelayWorker,
+  type DueTime,
+  type Engine,
+  pickExtras,
+  type FoundRow,
+  givenExtras,
+  infoOf,
+  inLockOrder,
+  keyText,
+  type MoveTo,
+  type NameAndKey,
+  nameAndKeyOf,
+  needsClock,
+  type NewDelay,
+  resolveOptions,
+  shown,
+  type Target,
+  WheelService,
+} from '../core/ops.js';
+import { DelayHealth } from '../ops/delay.health.js';
 import { DelayTestingError } from './delay-run.js';
 
 /** A call about one delay that the stub received, with parsed arguments. */
@@ -83,11 +93,11 @@ export type StubAnswer =
  */
 export class DelayStub {
   /** @internal */
-  constructor(private readonly producer: StubProducer) {}
+  constructor(private readonly client: StubClient) {}
 
   /** All writing calls, in order. A list of delays is one call for each. */
   get calls(): readonly StubCall[] {
-    return this.producer.calls;
+    return this.client.calls;
   }
 
   /** Calls that schedule under that name, in order. */
@@ -103,12 +113,12 @@ export class DelayStub {
    * @param answer a verdict, such as `running`, or an error that is thrown
    */
   answerNext(name: DelayName, key: string, answer: StubAnswer): void {
-    this.producer.answerNext(nameAndKeyOf(name, key), answer);
+    this.client.answerNext(nameAndKeyOf(name, key), answer);
   }
 
   /** Forgets all calls, delays and answers: for `beforeEach`. */
   reset(): void {
-    this.producer.reset();
+    this.client.reset();
   }
 }
 
@@ -127,14 +137,14 @@ export type DelayStubOptions = Pick<DelayQueueOptions, 'payloads' | 'payloadByte
 export function provideDelayStub(options: DelayStubOptions = {}): FactoryProvider[] {
   checkKnownOptions(options, 'options', ['payloads', 'payloadBytesMax']);
   const resolved = resolveOptions(options);
-  const stub = new StubProducer();
-  const producer = stub.asProducer;
+  const stub = new StubClient();
+  const client = stub.asClient;
   const events = new DelayEvents();
   const engine = idleEngine() as Engine;
   const provided: [token: FactoryProvider['provide'], make: () => unknown][] = [
     [DelayStub, () => new DelayStub(stub)],
-    [DelayService, () => new DelayService(resolved, producer)],
-    [DelayAdmin, () => new DelayAdmin(resolved, producer)],
+    [DelayService, () => new DelayService(resolved, client)],
+    [DelayAdmin, () => new DelayAdmin(resolved, client)],
     [DelayWorker, () => new DelayWorker(engine)],
     [DelayEvents, () => events],
     [DelayHealth, () => new DelayHealth(engine, events, resolved)],
@@ -175,7 +185,7 @@ function chosenVerdict(call: StubCall['call'], answer: StubAnswer): string {
 }
 
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/** As many as rows keep. */
+/** The same number that the table keeps. */
 const MOVES_MAX = 20;
 
 /** Waiting delays, in memory: one per (name, key), as in the table. The clock is `Date`. */
@@ -209,16 +219,21 @@ class StubRows {
     const old = this.find(delay.name, delay.key);
     const due = instantMs(delay.to as DueTime, nowMs);
     if (old === undefined) {
-      const row = rowOf(delay, this.nextId(), nowMs, due);
+      const row = newRow(delay, this.nextId(), nowMs, due);
       if (delay.key !== null) this.#byKey.set(keyText(delay), row);
       return { verdict: 'scheduled', row };
     }
     if (!replaces(delay, old, due)) return { verdict: 'kept', row: old };
     const { maxWaitMs = null, repeat = null } = delay;
     const createdMs = maxWaitMs === null ? nowMs : old.created_ms;
-    const row = rowOf(delay, old.id, createdMs, Math.min(due, createdMs + (maxWaitMs ?? Infinity)));
+    const row = newRow(
+      delay,
+      old.id,
+      createdMs,
+      Math.min(due, createdMs + (maxWaitMs ?? Infinity)),
+    );
     if (repeat === null) row.repeat = old.repeat;
-    else if (!repeat.hasFirst && ruleOf(row) === ruleOf(old)) moveTo(row, old.due_ms, nowMs);
+    else if (!repeat.hasFirst && ruleJson(row) === ruleJson(old)) moveTo(row, old.due_ms, nowMs);
     this.#byKey.set(keyText(delay), row);
     return { verdict: 'replaced', row };
   }
@@ -254,18 +269,18 @@ const begun = (delay: NewDelay, nowMs: number): NewDelay =>
     : delay;
 
 /** Without its end, and what its due time was computed from. */
-function ruleOf({ repeat }: FoundRow): string {
+function ruleJson({ repeat }: FoundRow): string {
   const ours = ['until', 'limit', 'from', 'offset', 'tz'];
   return JSON.stringify(JSON.parse(repeat ?? '{}'), (part: string, value: unknown) =>
     ours.includes(part) ? undefined : value,
   );
 }
 
-const rowOf = (delay: NewDelay, id: string, createdMs: number, due: number): FoundRow => ({
+const newRow = (delay: NewDelay, id: string, createdMs: number, due: number): FoundRow => ({
   id,
   name: delay.name,
   key: delay.key as string,
-  ...extrasOf(delay),
+  ...pickExtras(delay),
   payload: delay.payload,
   state: 'scheduled',
   due_ms: due,
@@ -280,18 +295,18 @@ const rowOf = (delay: NewDelay, id: string, createdMs: number, due: number): Fou
   rerun_ms: null,
 });
 
-type Change = Exclude<StubCall['call'], 'schedule'>;
-type Answer = { verdict: string; id: string; dueAt: Date } | { verdict: 'absent' };
+type StubChange = Exclude<StubCall['call'], 'schedule'>;
+type StubResult = { verdict: string; id: string; dueAt: Date } | { verdict: 'absent' };
 
-/** Replaces the producer, without a database. Arguments are already checked. */
-class StubProducer {
+/** Replaces the client, without a database. Arguments are already checked. */
+class StubClient {
   readonly calls: StubCall[] = [];
   readonly #rows = new StubRows();
   readonly #answers = new Map<string, StubAnswer[]>();
 
   /** Typed as the services expect it. */
-  get asProducer(): Producer {
-    return this as unknown as Producer;
+  get asClient(): DelayClient {
+    return this as unknown as DelayClient;
   }
 
   answerNext(target: NameAndKey, answer: StubAnswer): void {
@@ -306,31 +321,31 @@ class StubProducer {
   }
 
   async schedule(
-    { delays, ready }: Parameters<Producer['schedule']>[0],
+    { delays, ready }: Parameters<DelayClient['schedule']>[0],
     options: InTransaction,
   ): Promise<ScheduleResult> {
-    const manager = managerOf(options);
+    const manager = checkManager(options);
     await ready;
     const [result] = this.#scheduleAll([delays], manager);
     return result as ScheduleResult;
   }
 
   async scheduleMany(
-    { delays, ready }: Parameters<Producer['scheduleMany']>[0],
+    { delays, ready }: Parameters<DelayClient['scheduleMany']>[0],
     options: InTransaction,
   ): Promise<ScheduleResult[]> {
-    const manager = managerOf(options);
+    const manager = checkManager(options);
     await ready;
     return this.#scheduleAll(delays, manager);
   }
 
   /** All or none: refusals come before the first write. */
   #scheduleAll(delays: readonly NewDelay[], manager: unknown): ScheduleResult[] {
-    const records = delays.map((delay) => this.#record(scheduledOf(delay, manager)));
+    const records = delays.map((delay) => this.#record(scheduledCall(delay, manager)));
     const chosen = delays.map(
       (delay) => this.#chosen('schedule', delay) as ScheduleResult['verdict'] | undefined,
     );
-    // Of several conflicts, the error names the first in lock order, as on Postgres.
+    // If several conflict, the error names the first in lock order, as it does on Postgres.
     for (const { name, key, onConflict } of inLockOrder(
       delays.filter((_, index) => chosen[index] === undefined),
     ).sorted) {
@@ -342,12 +357,16 @@ class StubProducer {
       const placed =
         verdict === undefined ? this.#rows.place(delay) : { verdict, row: this.#standIn(delay) };
       (records[index] as StubCall).verdict = placed.verdict;
-      return answerOf(placed.verdict, placed.row);
+      return verdictAnswer(placed.verdict, placed.row);
     });
   }
 
-  async cancel(target: Target, options: ChangeOptions): Promise<CancelResult> {
-    return this.#change('cancel', target, options) as CancelResult;
+  async cancel(target: NameAndKey, { transaction }: Cancelling): Promise<StubResult> {
+    return this.#change('cancel', target, transaction);
+  }
+
+  async cancelMany(targets: readonly Target[], { transaction }: Cancelling): Promise<StubResult[]> {
+    return targets.map((target) => this.#change('cancel', target, transaction));
   }
 
   async reschedule(target: Target, to: MoveTo, options: ChangeOptions) {
@@ -362,7 +381,7 @@ class StubProducer {
     { name, key }: NameAndKey<N>,
     options: InTransaction,
   ): Promise<DelayInfo<N> | null> {
-    managerOf(options);
+    checkManager(options);
     const row = this.#rows.find(name, key);
     return row === undefined ? null : infoOf(name, row, JSON.parse(row.payload));
   }
@@ -371,23 +390,17 @@ class StubProducer {
     return cannot('history');
   }
 
-  readonly cancels = {
-    one: (target: NameAndKey, { transaction }: Cancelling) => this.cancel(target, transaction),
-    list: async (targets: readonly Target[], { transaction }: Cancelling) =>
-      targets.map((target) => this.#change('cancel', target, transaction)),
-  };
-
   readonly many = {
     change: async (verb: string, targets: readonly Target[], options: ChangeOptions, to?: MoveTo) =>
-      targets.map((target) => this.#change(changeOf(verb), target, options, to)),
+      targets.map((target) => this.#change(asChange(verb), target, options, to)),
   };
 
   readonly matching = refusing('calls of DelayAdmin by a filter');
 
   readonly pausing = refusing('pauses');
 
-  #change(call: Change, target: Target, options: ChangeOptions, to?: MoveTo): Answer {
-    const manager = managerOf(options);
+  #change(call: StubChange, target: Target, options: ChangeOptions, to?: MoveTo): StubResult {
+    const manager = checkManager(options);
     const row =
       'id' in target ? this.#rows.byId(target.id) : this.#rows.find(target.name, target.key);
     const about = row ?? ('id' in target ? undefined : target);
@@ -398,7 +411,7 @@ class StubProducer {
       record.verdict = chosen;
       return chosen === 'absent'
         ? { verdict: chosen }
-        : answerOf(chosen, this.#standIn(about as NameAndKey));
+        : verdictAnswer(chosen, this.#standIn(about as NameAndKey));
     }
     // The stub has no dead letters.
     if (row === undefined || call === 'retryDead' || call === 'discardDead') {
@@ -409,7 +422,7 @@ class StubProducer {
     else this.#rows.move(row, to as MoveTo, options.by);
     const verdict = call === 'cancel' ? 'cancelled' : 'rescheduled';
     record.verdict = verdict;
-    return answerOf(verdict, row);
+    return verdictAnswer(verdict, row);
   }
 
   #record<Call extends StubCall>(call: Call): Call {
@@ -432,7 +445,7 @@ class StubProducer {
 }
 
 /** A mocked EntityManager is accepted; other values are refused as usual. */
-function managerOf({ manager }: InTransaction): unknown {
+function checkManager({ manager }: InTransaction): unknown {
   if (manager === undefined || manager === 'own') return manager;
   if (typeof manager === 'object' && manager !== null) return manager;
   throw new DelayInvalidError(
@@ -441,7 +454,7 @@ function managerOf({ manager }: InTransaction): unknown {
   );
 }
 
-function changeOf(verb: string): Change {
+function asChange(verb: string): StubChange {
   if (verb === 'cancel' || verb === 'reschedule') return verb;
   if (verb === 'retryDead' || verb === 'discardDead') return verb;
   return cannot(verb);
@@ -455,12 +468,12 @@ function cannot(what: string): never {
 
 const refusing = (what: string): object => new Proxy({}, { get: () => async () => cannot(what) });
 
-const answerOf = <Verdict extends string>(
+const verdictAnswer = <Verdict extends string>(
   verdict: Verdict,
   { id, due_ms: dueMs }: Pick<FoundRow, 'id' | 'due_ms'>,
 ): { verdict: Verdict; id: string; dueAt: Date } => ({ verdict, id, dueAt: new Date(dueMs) });
 
-const scheduledOf = (delay: NewDelay, manager: unknown): StubScheduled => ({
+const scheduledCall = (delay: NewDelay, manager: unknown): StubScheduled => ({
   call: 'schedule',
   name: delay.name as DelayName,
   key: delay.key,

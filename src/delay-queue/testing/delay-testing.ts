@@ -1,23 +1,31 @@
 import { AssertionError } from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
-import type { DelayInfo, DelayName, Duration, PayloadOf } from '../api/delay.js';
-import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
-import { quoted } from '../api/error-text.js';
-import { checkKnownOptions, shown } from '../config/known-options.js';
-import { parseDurationMs } from '../config/durations.js';
-import { instantOf } from '../config/instants.js';
-import { checkKey, checkName } from '../config/schedule-options.js';
 import {
+  DelayConfigError,
+  type DelayInfo,
+  DelayInvalidError,
+  type DelayName,
   type DelayQueueOptions,
+  type Duration,
+  type PayloadOf,
+  quoted,
+} from '../core/index.js';
+import {
+  checkKey,
+  checkKnownOptions,
+  checkName,
   GIVEN_OPTIONS,
+  instantOf,
+  isManual,
+  parseDurationMs,
   RESOLVED_OPTIONS,
   type ResolvedOptions,
-} from '../config/options.js';
-import { resolveOptions } from '../config/resolve-options.js';
-import { isManual } from '../worker/manual-runs.js';
+  resolveOptions,
+  shown,
+} from '../core/ops.js';
 import type { DelayRun } from './delay-run.js';
-import { type Tested, testedOf, TimeTravel } from './time-travel.js';
+import { type Tested, findTested, TimeTravel } from './time-travel.js';
 
 /** Default tolerance: the time a test takes between its schedule and its expectation. */
 const WITHIN_DEFAULT_MS = 10_000;
@@ -30,7 +38,7 @@ interface Expected {
 }
 
 /** @throws DelayInvalidError naming the field */
-function expectedOf(value: unknown): Expected {
+function parseExpected(value: unknown): Expected {
   const given = checkKnownOptions(value, 'expected', ['dueIn', 'within', 'payload']);
   const durationMs = (field: string): number | undefined =>
     field in given ? parseDurationMs(given[field], `expected.${field}`) : undefined;
@@ -58,7 +66,7 @@ function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): string |
   return undefined;
 }
 
-function delayText(delay: DelayInfo, nowMs: number): string {
+function foundDelayText(delay: DelayInfo, nowMs: number): string {
   const { key, state, wakeAt, lastError } = delay;
   const what = key === null ? `#${delay.id} without a key` : quoted(key);
   const when = wakeAt === null ? '' : `, due in ${timeText(Number(wakeAt) - nowMs)}`;
@@ -195,7 +203,7 @@ export class DelayTesting {
    * @throws DelayConfigError when it has no queue, or one that is not manual
    */
   static of(app: Pick<INestApplicationContext, 'get'>): DelayTesting {
-    const tested = testedOf(app);
+    const tested = findTested(app);
     if (isManual(tested.options)) return new DelayTesting(tested);
     throw new DelayConfigError(
       "the queue of this application is not manual: set worker: 'manual', or build it with " +
@@ -284,7 +292,7 @@ export class DelayTesting {
     key: string,
     expected: ExpectedDelay<N> = {},
   ): Promise<void> {
-    const wanted = expectedOf(expected);
+    const wanted = parseExpected(expected);
     const delay = await this.#find(name, key);
     const of = `${name} of ${quoted(key)}`;
     const given = { actual: delay, expected, operator: 'expectScheduled' };
@@ -305,13 +313,13 @@ export class DelayTesting {
   async expectNotScheduled(name: DelayName, key: string): Promise<void> {
     const delay = await this.#find(name, key);
     if (delay === null || delay.state === 'dead') return;
-    const why = `is there: ${delayText(delay, this.#nowMs())}`;
+    const why = `is there: ${foundDelayText(delay, this.#nowMs())}`;
     const given = { actual: delay, expected: null, operator: 'expectNotScheduled' };
     throw failed(`${name} of ${quoted(key)} ${why}`, given);
   }
 
   #find<N extends DelayName>(name: N, key: string): Promise<DelayInfo<N> | null> {
-    return this.tested.producer.find({ name: checkName(name) as N, key: checkKey(key) }, {});
+    return this.tested.client.find({ name: checkName(name) as N, key: checkKey(key) }, {});
   }
 
   #nowMs(): number {
@@ -321,9 +329,9 @@ export class DelayTesting {
   /** The delays of that name, for a message. */
   async #there(name: DelayName): Promise<string> {
     const page = { behindId: 0, limit: LISTED_MAX };
-    const delays = await this.tested.producer.matching.list({ names: [name] }, page, {});
+    const delays = await this.tested.client.matching.list({ name: [name] }, page, {});
     if (delays.length === 0) return `There is no delay of that name`;
     const more = delays.length < LISTED_MAX ? '' : ', perhaps more';
-    return `Delays of that name: ${delays.map((each) => delayText(each, this.#nowMs())).join('; ')}${more}`;
+    return `Delays of that name: ${delays.map((each) => foundDelayText(each, this.#nowMs())).join('; ')}${more}`;
   }
 }

@@ -1,4 +1,4 @@
-import { type DelayEventMap, DelayEvents } from '../api/events.js';
+import { type DelayEventMap, DelayEvents } from '../core/index.js';
 import { type RunOutcome, type DelayRun, DelayTestingError } from './delay-run.js';
 import type { DueRow } from './travel.store.js';
 
@@ -17,14 +17,14 @@ const OUTCOMES = Object.keys({
 /** Most attempts of one call: a handler that schedules itself for now would never end. */
 const STEPS_MAX = 10_000;
 
-type End = DelayEventMap[RunOutcome][0];
+type EndEvent = DelayEventMap[RunOutcome][0];
 
 /** Records what runs during one call of `DelayTesting`. */
 export class RunLog {
   readonly runs: DelayRun[] = [];
   readonly held = new HeldBack();
   #tries = 0;
-  #ends: { outcome: RunOutcome; end: End }[] = [];
+  #ends: { outcome: RunOutcome; end: EndEvent }[] = [];
 
   /** @param fromMs when the call began, on the test's clock */
   constructor(
@@ -39,7 +39,7 @@ export class RunLog {
   async of(rows: readonly DueRow[], atMs: number, run: () => Promise<number>): Promise<void> {
     this.#count();
     const listeners = OUTCOMES.map((outcome) => {
-      const listener = (end: End): void => void this.#ends.push({ outcome, end });
+      const listener = (end: EndEvent): void => void this.#ends.push({ outcome, end });
       return { outcome, listener };
     });
     for (const { outcome, listener } of listeners) this.events.on(outcome, listener);
@@ -65,7 +65,12 @@ export class RunLog {
     }
   }
 
-  #runOf({ name, key, payload }: DueRow, atMs: number, outcome: RunOutcome, end: End): DelayRun {
+  #runOf(
+    { name, key, payload }: DueRow,
+    atMs: number,
+    outcome: RunOutcome,
+    end: EndEvent,
+  ): DelayRun {
     return {
       id: end.id,
       name,
@@ -79,7 +84,7 @@ export class RunLog {
     } as DelayRun;
   }
 
-  /** Also counts tries in which nothing ran: they would repeat for ever. */
+  /** Counts tries in which nothing ran as well, so that they cannot repeat forever. */
   #count(): void {
     this.#tries += 1;
     if (this.runs.length < STEPS_MAX && this.#tries <= STEPS_MAX) return;
@@ -99,7 +104,7 @@ export class HeldBack {
     for (const id of ids) this.#untilMs.set(id, untilMs);
   }
 
-  /** Those that are still throttled at that time. */
+  /** Delays that are still throttled at that time. */
   at(nowMs: number): number[] {
     for (const [id, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(id);
     return [...this.#untilMs.keys()];

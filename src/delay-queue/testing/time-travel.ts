@@ -1,15 +1,24 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import type { DelayName, RunNowResult } from '../api/delay.js';
-import { inWords, quoted } from '../api/error-text.js';
-import { DelayConfigError, DelayInvalidError, DelayShutdownError } from '../api/errors.js';
-import { DelayEvents } from '../api/events.js';
-import { Producer } from '../client/producer.js';
-import { shown } from '../config/known-options.js';
-import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
-import { HandlerRegistry } from '../handlers/handler.registry.js';
-import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
-import { Engine } from '../worker/engine.js';
-import type { ManualRuns } from '../worker/manual-runs.js';
+import {
+  DelayConfigError,
+  DelayEvents,
+  DelayInvalidError,
+  type DelayName,
+  DelayShutdownError,
+  inWords,
+  quoted,
+  type RunNowResult,
+} from '../core/index.js';
+import {
+  Engine,
+  HandlerRegistry,
+  LOADS_MISSED_MAX,
+  type ManualRuns,
+  DelayClient,
+  RESOLVED_OPTIONS,
+  type ResolvedOptions,
+  shown,
+} from '../core/ops.js';
 import { type DelayRun, DelayTestingError } from './delay-run.js';
 import { type DueRow, TravelStore, type DueText } from './travel.store.js';
 import { RunLog } from './run-log.js';
@@ -19,12 +28,12 @@ export interface Tested {
   engine: Engine;
   registry: HandlerRegistry;
   events: DelayEvents;
-  producer: Producer;
+  client: DelayClient;
   options: ResolvedOptions;
 }
 
 /** @throws DelayInvalidError for a non-application, DelayConfigError for one without our queue */
-export function testedOf(app: unknown): Tested {
+export function findTested(app: unknown): Tested {
   if (typeof (app as { get?: unknown } | null | undefined)?.get !== 'function') {
     throw new DelayInvalidError('app', `must be a Nest application or module, not ${shown(app)}`);
   }
@@ -36,7 +45,7 @@ export function testedOf(app: unknown): Tested {
       engine: of(Engine),
       registry: of(HandlerRegistry),
       events: of(DelayEvents),
-      producer: of(Producer),
+      client: of(DelayClient),
       options: of(RESOLVED_OPTIONS),
     };
   } catch (error) {
@@ -58,7 +67,7 @@ interface OpenCall {
 const open = new WeakMap<ManualRuns, OpenCall>();
 
 /** What an open call does: a test that timed out leaves it behind, and later tests meet it. */
-function inWordsOf({ what, madeAtMs }: OpenCall, manual: ManualRuns): string {
+function describeCall({ what, madeAtMs }: OpenCall, manual: ManualRuns): string {
   const running = manual.running.join(', ');
   return `${what}, called ${inWords(performance.now() - madeAtMs)} ago${running && `: ${running}`}`;
 }
@@ -80,7 +89,7 @@ export class TimeTravel {
     return this.#standing('advanceTo', (manual, log) => {
       if (atMs < log.fromMs) {
         throw new DelayTestingError(
-          `it is ${isoOf(log.fromMs)} already, and time only moves forward: ${isoOf(atMs)} has passed. ` +
+          `it is ${isoText(log.fromMs)} already, and time only moves forward: ${isoText(atMs)} has passed. ` +
             'clear({ now }) starts again, at any instant',
         );
       }
@@ -106,7 +115,7 @@ export class TimeTravel {
         );
       }
       await this.#refuseOthers(manual);
-      const [due] = await this.tested.producer.many.change<RunNowResult['verdict']>(
+      const [due] = await this.tested.client.many.change<RunNowResult['verdict']>(
         'runNow',
         [{ name, key }],
         {},
@@ -131,7 +140,7 @@ export class TimeTravel {
   async clear(atMs: number | undefined): Promise<void> {
     const left = open.get(this.#manual);
     if (left !== undefined) {
-      const what = inWordsOf(left, this.#manual);
+      const what = describeCall(left, this.#manual);
       this.#manual.interrupt(new DelayTestingError(`clear() has ended a call of ${what}`));
       await left.over;
     }
@@ -225,7 +234,7 @@ export class TimeTravel {
     const other = open.get(manual);
     if (other !== undefined) {
       throw new DelayTestingError(
-        `another call of DelayTesting is in progress, ${inWordsOf(other, manual)}. Await it first; a handler cannot ` +
+        `another call of DelayTesting is in progress, ${describeCall(other, manual)}. Await it first; a handler cannot ` +
           'make one. If a test that timed out left it, clear() in beforeEach ends it',
       );
     }
@@ -255,4 +264,4 @@ export class TimeTravel {
   }
 }
 
-const isoOf = (ms: number): string => new Date(ms).toISOString();
+const isoText = (ms: number): string => new Date(ms).toISOString();

@@ -1,10 +1,21 @@
-import { bring, BY_INDEX } from '../database/connection-config.js';
-import { type Runner, type Transactor, given } from '../database/runner.js';
-import { type Installation, tablesOf } from '../database/tables.js';
-import { type AsText, msOfUs } from '../store/rows/answers.js';
-import { type Wake, texts, numbers } from '../store/rows/delay-rows.js';
-import { liveNodesSql } from '../store/sql/nodes.sql.js';
-import { nextSql, dueSql, dueOneSql } from '../store/sql/testing.sql.js';
+import {
+  type AsText,
+  bring,
+  BY_INDEX,
+  dueOneSql,
+  dueSql,
+  given,
+  type Installation,
+  liveNodesSql,
+  msOfUs,
+  nextSql,
+  numbers,
+  type Runner,
+  qualifiedTables,
+  texts,
+  type Transactor,
+  type Wake,
+} from '../core/ops.js';
 
 /** A due delay, with what its handler will get. */
 export interface DueRow extends Wake {
@@ -29,7 +40,7 @@ export class TravelStore {
   readonly #sql;
 
   constructor(of: Installation) {
-    const tables = tablesOf(of);
+    const tables = qualifiedTables(of);
     this.#sql = {
       next: nextSql(tables),
       due: dueSql(tables),

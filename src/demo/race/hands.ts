@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { spread } from '../../delay-queue/store/rows/attempt-rows.js';
+import { spread } from '../../delay-queue/core/store/rows/attempt-rows.js';
 import type { Closer } from './command-line.js';
 import type { Fault, LedgerOrder } from './ledger.js';
 
@@ -47,7 +47,7 @@ async function handsOfNode(client: Client, name: string): Promise<Hands> {
   );
   const rank = nodes.rows.findIndex(({ id }) => id === name);
   const isHeld = ({ leasedBy }: WaitingClose): boolean => leasedBy === name;
-  // The same share as the engine's (docs/engine.md).
+  // The same share as the engine's (docs/architecture.md).
   const isOwned = ({ id }: WaitingClose): boolean =>
     spread(Number(id)) % nodes.rows.length === rank;
   const idsOf = (those: readonly WaitingClose[]): string[] => those.map(({ orderId }) => orderId);

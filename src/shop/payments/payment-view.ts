@@ -13,13 +13,16 @@ const columnsOf = (payment: Payment): Omit<PaymentView, 'refundError'> => ({
   refundedAt: payment.refundedAt?.toISOString() ?? null,
 });
 
-/** @param refund its `payment.refund`, if there is one */
+/**
+ * @param refund its `payment.refund`, if there is one. It outlives the refund by the moment between
+ *   the handler's commit and its completion: a refunded payment shows no error.
+ */
 export const paymentView = (
   payment: Payment,
   refund: Pick<DelayInfo, 'lastError'> | undefined,
 ): PaymentView => ({
   ...columnsOf(payment),
-  refundError: refund?.lastError ?? null,
+  refundError: payment.status === 'REFUND_PENDING' ? (refund?.lastError ?? null) : null,
 });
 
 export const paymentLine = (payment: Payment): PaymentLine => ({

@@ -62,7 +62,10 @@ export class RefundsService {
       order: { reportedAt: 'DESC', id: 'DESC' },
       take: CONFLICTS_MAX,
     });
-    const refund = await this.delays.find('payment.refund', payment.id);
+    const refund =
+      payment.status === 'REFUND_PENDING'
+        ? await this.delays.find('payment.refund', payment.id)
+        : null;
     return {
       ...paymentView(payment, refund ?? undefined),
       orderId: payment.orderId,

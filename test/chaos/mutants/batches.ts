@@ -7,7 +7,7 @@ export const BATCHES = {
     about: 'counts a batch that failed as an attempt of each of its delays',
     patches: [
       patch(
-        'worker/completer.ts',
+        'core/worker/completer.ts',
         "      case 'split': {\n",
         "      case 'split': {\n        if (attempt) return this.#fail(attempt, outcome.error);\n",
       ),
@@ -19,9 +19,9 @@ export const BATCHES = {
     about: 'lets a delay that has failed travel in batches again',
     patches: [
       patch(
-        'worker/admission.ts',
-        '  admit(entry: Entry, name: NameState): ReturnType<Admit> {\n',
-        '  admit(entry: Entry, name: NameState): ReturnType<Admit> {\n    entry.failed = false;\n',
+        'core/worker/admission.ts',
+        '  admit(entry: Job, name: NameState): ReturnType<Admit> {\n',
+        '  admit(entry: Job, name: NameState): ReturnType<Admit> {\n    entry.failed = false;\n',
       ),
     ],
     seconds: 15,
@@ -29,7 +29,7 @@ export const BATCHES = {
   },
   'forgets-what-was-said': {
     about: 'completes a delay of which its batch handler said that it failed',
-    patches: [patch('worker/call.ts', '    this.#said.set(attempt, outcome);\n', '')],
+    patches: [patch('core/worker/call.ts', '    this.#said.set(attempt, outcome);\n', '')],
     seconds: 12,
   },
   'removes-half-a-batch': {
@@ -61,7 +61,7 @@ export const BATCHES = {
     }
 `),
       patch(
-        'store/sql/attempts.sql.ts',
+        'core/store/sql/attempts.sql.ts',
         '(SELECT c.count FROM counted c) = pg_catalog.cardinality($1::bigint[])',
         '(SELECT c.count FROM counted c) > 0',
       ),

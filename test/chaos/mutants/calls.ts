@@ -1,10 +1,10 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
-const CANCEL = 'store/sql/delays.sql.ts';
-const RESCHEDULE = 'store/sql/delays.sql.ts';
-const TAKEN = 'store/sql/schedule.sql.ts';
-const CANCELS = 'client/cancels.ts';
-const OUTSIDE = 'transactions/outside-transactions.ts';
+const CANCEL = 'core/store/sql/delays.sql.ts';
+const RESCHEDULE = 'core/store/sql/delays.sql.ts';
+const TAKEN = 'core/store/sql/schedule.sql.ts';
+const CANCELS = 'core/client/delay-client.ts';
+const OUTSIDE = 'core/transactions/outside-transactions.ts';
 
 const CLIENT = 'test/chaos/load/client.ts';
 
@@ -20,7 +20,7 @@ const CROWDED = 200;
 export const CALLS = {
   'cancels-what-runs': {
     about: 'cancels a delay while an attempt holds its lease',
-    patches: [patch(CANCEL, '\n${free},', `\n\${free${ANY_LEASE}},`)],
+    patches: [patch(CANCEL, 'of.isNotOwn(),\n})}', `of.isNotOwn(),\n})${ANY_LEASE}}`)],
     seconds: 12,
     rate: CROWDED,
   },
@@ -32,7 +32,9 @@ export const CALLS = {
   },
   'replaces-what-runs': {
     about: 'rewrites a delay while an attempt holds its lease',
-    patches: [patch(TAKEN, '...logged(kept)],\n})}', `...logged(kept)],\n})${ANY_LEASE}}`)],
+    patches: [
+      patch(TAKEN, '...historyExtras(kept)],\n})}', `...historyExtras(kept)],\n})${ANY_LEASE}}`),
+    ],
     seconds: 12,
     rate: CROWDED,
   },
@@ -41,8 +43,8 @@ export const CALLS = {
     patches: [
       patch(
         CANCEL,
-        "${isFirst ? '' : dropped(tables)}\ngone AS (\n  DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*",
-        "${isFirst ? '' : dropped(tables)}\ngone AS (\n  SELECT f.* FROM free f",
+        "  ))\n),\ngone AS (\n  DELETE FROM ${tables.delay} d USING free f WHERE ${hasIdIn('f')} RETURNING f.*",
+        '  ))\n),\ngone AS (\n  SELECT f.* FROM free f',
       ),
       patch(
         CANCEL,
@@ -55,8 +57,8 @@ export const CALLS = {
         '',
       ),
       patch(
-        'store/tables/functions.ts',
-        '`SELECT ${functionOf(tables, CANCEL_ONE)}($1, $2, $3) AS answer`',
+        'core/store/tables/functions.ts',
+        "`SELECT ${cancelOneCall(tables, ['$1', '$2', '$3'])} AS answer`",
         `\`SELECT (
           SELECT d.id::text || ' ' || (date_part('epoch', d.due_at) * 1e3)::bigint::text FROM \${tables.delay} d
           WHERE d.name = $1::text AND d.key = $2::text AND d.leased_by IS NULL AND $3::text <> '') AS answer\``,
@@ -69,13 +71,13 @@ export const CALLS = {
     patches: [
       patch(
         CANCELS,
-        'this.#cancel([target], cancelling,',
-        'this.#cancel([target], { ...cancelling, ...(cancelling.abortWithinMs && { abortWithinMs: 1 }) },',
+        'if (abortWithinMs === undefined) return await this.#cancel(target, transaction);\n    const giveUpAtMs = performance.now() + abortWithinMs;',
+        'if (abortWithinMs === undefined) return await this.#cancel(target, transaction);\n    const giveUpAtMs = performance.now() + 1;',
       ),
       patch(
         CANCELS,
         'return result as CancelResult;',
-        "return cancelling.abortWithinMs && result.verdict === 'running' ? { ...result, verdict: 'cancelled' } : result;",
+        "return result?.verdict === 'running' ? { ...result, verdict: 'cancelled' } : (result as CancelResult);",
       ),
     ],
     seconds: 12,
@@ -182,7 +184,7 @@ const setup = JSON.parse(process.env['CHAOS_PROCESS']`,
     about: "writes a delay on a connection of its own instead of in the caller's transaction",
     patches: [
       patch(
-        'transactions/callers-transaction.ts',
+        'core/transactions/transactions.ts',
         'return await source.query<Row[]>(sql, parameters);',
         `const isPlace = /INSERT INTO "delay_queue".delay|schedule_one/.test(sql);
       const isAside = isPlace && source.queryRunner?.isTransactionActive;

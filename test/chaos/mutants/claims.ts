@@ -1,10 +1,10 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
-const CLAIM = 'store/sql/claim.sql.ts';
-const LOAD = 'store/sql/fetch.sql.ts';
-const SWEEP = 'store/sql/fetch.sql.ts';
+const CLAIM = 'core/store/sql/claim.sql.ts';
+const LOAD = 'core/store/sql/fetch.sql.ts';
+const SWEEP = 'core/store/sql/fetch.sql.ts';
 
-const IS_DUE = "`(${wakeOf('d')} <= clock.now OR";
+const IS_DUE = "`(${wakeSql('d')} <= clock.now OR";
 
 /** Mutants that take what they must not take, or take it wrongly. */
 export const CLAIMS = {
@@ -13,7 +13,7 @@ export const CLAIMS = {
     patches: [
       patch(CLAIM, IS_DUE, '`(COALESCE(d.leased_until <= clock.now, true) OR'),
       patch(
-        'database/database-clock.ts',
+        'core/database/database-clock.ts',
         'return databaseMs - this.#offsetMs();',
         'return databaseMs - this.#offsetMs() - 400;',
       ),
@@ -24,9 +24,9 @@ export const CLAIMS = {
     about: 'takes a row although the lease of another attempt runs',
     patches: [
       patch(CLAIM, IS_DUE, '`(d.wake_at <= clock.now OR'),
-      patch(LOAD, 'ELSE ${wakeOf(row)} END`)},', 'ELSE ${row}.wake_at END`)},'),
-      patch(SWEEP, "AND ${dueOf('r')} < clock.now", 'AND r.wake_at < clock.now'),
-      patch(SWEEP, "AND ${dueOf('r')} <= ${plusMs", 'AND r.wake_at <= ${plusMs'),
+      patch(LOAD, 'ELSE ${wakeSql(row)} END`)},', 'ELSE ${row}.wake_at END`)},'),
+      patch(SWEEP, "AND ${fetchedWakeSql('r')} < clock.now", 'AND r.wake_at < clock.now'),
+      patch(SWEEP, "AND ${fetchedWakeSql('r')} <= ${plusMs", 'AND r.wake_at <= ${plusMs'),
     ],
     seconds: 20,
     faults: ['pause', 'block'],
@@ -44,7 +44,7 @@ export const CLAIMS = {
   'tries-for-ever': {
     about: 'knows no last attempt',
     patches: [
-      patch(CLAIM, ' AND d.attempts < COALESCE(d.max_attempts, ${of}.max_attempts)', ''),
+      patch(CLAIM, ' AND d.attempts < COALESCE(d.max_attempts, w.max_attempts)', ''),
       patch(
         CLAIM,
         'COALESCE(d.max_attempts, w.max_attempts) AS max_attempts',
@@ -56,20 +56,22 @@ export const CLAIMS = {
   'runs-dead-letters': {
     about: 'takes dead letters for rows that are due',
     patches: [
-      patch(CLAIM, IS_DUE, "`(d.wake_at = 'infinity' OR ${wakeOf('d')} <= clock.now OR"),
+      patch(CLAIM, IS_DUE, "`(d.wake_at = 'infinity' OR ${wakeSql('d')} <= clock.now OR"),
       // Nearly all dead letters have none left.
-      patch(CLAIM, '      AND d.attempts < COALESCE(d.max_attempts, ${of}.max_attempts)\n', ''),
+      patch(CLAIM, '      AND d.attempts < COALESCE(d.max_attempts, w.max_attempts)\n', ''),
       patch(
-        'store/node.store.ts',
-        'return sweptOf(row);',
-        `const page = sweptOf(row);
-    const dead = await this.runner.query(
-      \`SELECT id::float8 AS id, epoch, name, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "wakeMs",
-              NULL AS "group", false AS stalled, true AS failed
-       FROM delay_queue.delay WHERE wake_at = 'infinity' LIMIT 100\`,
-      [],
-    );
-    return { ...page, wakes: [...page.wakes, ...dead] };`,
+        'core/store/node.store.ts',
+        'return this.#share(this.#sql.scan, shares, parameters, readSwept);',
+        `const page = this.#share(this.#sql.scan, shares, parameters, readSwept);
+    return page.then(async (read) => {
+      const dead = await this.runner.query(
+        \`SELECT id::float8 AS id, epoch, name, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "wakeMs",
+                NULL AS "group", false AS stalled, true AS failed
+         FROM delay_queue.delay WHERE wake_at = 'infinity' LIMIT 100\`,
+        [],
+      );
+      return { ...read, wakes: [...read.wakes, ...dead] };
+    });`,
       ),
     ],
     seconds: 10,
@@ -78,7 +80,7 @@ export const CLAIMS = {
     about: 'removes a plain delay before its handler has run: at most once',
     patches: [
       patch(
-        'worker/executor.ts',
+        'core/worker/executor.ts',
         'else this.#plainly(call);',
         `else {
       const removed = this.fenced.store.complete(call.attempts).catch(() => {});

@@ -1,7 +1,7 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
-const COMPLETE = 'store/sql/attempts.sql.ts';
-const RETRY = 'store/sql/attempts.sql.ts';
+const COMPLETE = 'core/store/sql/attempts.sql.ts';
+const RETRY = 'core/store/sql/attempts.sql.ts';
 
 /** Mutants that write down wrongly how an attempt, a delay or an order ended. */
 export const ENDINGS = {
@@ -9,7 +9,7 @@ export const ENDINGS = {
     about: 'removes completed rows without a line in history',
     patches: [
       patch(COMPLETE, "where: 'a.id IS NOT NULL'", "where: 'false'"),
-      patch(COMPLETE, "from: 'gone g',\n", "from: 'gone g',\n  where: 'false',\n"),
+      patch(COMPLETE, "from: 'gone g' })", "from: 'gone g', where: 'false' })"),
     ],
     seconds: 6,
   },
@@ -17,14 +17,16 @@ export const ENDINGS = {
     about: 'deletes what has used up its attempts',
     patches: [
       patch(
-        'store/attempt.store.ts',
-        'return rows.map(retriedOf);',
+        'core/store/attempt.store.ts',
+        'return readRows(runner, sql, parameters, readRetried);',
         `const dead = items.filter(({ waitMs }) => waitMs === null).map(({ id }) => id);
-    await this.runner.query(
-      "DELETE FROM delay_queue.delay WHERE id = ANY ($1::bigint[]) AND wake_at = 'infinity'",
-      [dead],
-    );
-    return rows.map(retriedOf);`,
+    return readRows(runner, sql, parameters, readRetried).then(async (rows) => {
+      await this.runner.query(
+        "DELETE FROM delay_queue.delay WHERE id = ANY ($1::bigint[]) AND wake_at = 'infinity'",
+        [dead],
+      );
+      return rows;
+    });`,
       ),
     ],
     seconds: 15,
@@ -57,7 +59,7 @@ export const RECURRENCES = {
     about: 'goes on to the next but one instant after a failure',
     patches: [
       patch(
-        'store/sql/recurrences.sql.ts',
+        'core/store/sql/recurrences.sql.ts',
         'SET due_at = e.next_at',
         "SET due_at = e.next_at + CASE WHEN e.attempts > 1 THEN interval '1 second' ELSE interval '0' END",
       ),
@@ -69,7 +71,11 @@ export const RECURRENCES = {
   'logs-the-last-alone': {
     about: 'forgets the attempts before the one that begins',
     patches: [
-      patch('store/sql/history.sql.ts', "ELSE COALESCE(d.attempt_log, '[]') END", "ELSE '[]' END"),
+      patch(
+        'core/store/sql/history.sql.ts',
+        "ELSE COALESCE(d.attempt_log, '[]') END",
+        "ELSE '[]' END",
+      ),
     ],
     seconds: 12,
     blamedBy: 7,

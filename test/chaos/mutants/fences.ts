@@ -1,11 +1,11 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
-const COMPLETE = 'store/sql/attempts.sql.ts';
-const RENEW = 'store/sql/attempts.sql.ts';
-const RETRY = 'store/sql/attempts.sql.ts';
-const EXECUTOR = 'worker/executor.ts';
-const TRANSACTION = 'worker/fenced-transaction.ts';
-export const REMOVAL = 'worker/removal.ts';
+const COMPLETE = 'core/store/sql/attempts.sql.ts';
+const RENEW = 'core/store/sql/attempts.sql.ts';
+const RETRY = 'core/store/sql/attempts.sql.ts';
+const EXECUTOR = 'core/worker/executor.ts';
+const TRANSACTION = 'core/worker/fenced-transaction.ts';
+export const REMOVAL = 'core/worker/removal.ts';
 
 /** Of plain attempts: those of a transaction wait for their rows. */
 const EPOCH_OF_MANY =
@@ -21,7 +21,7 @@ export const CROWDED = 120;
  * database refuses.
  */
 const NEVER_LOSES_A_LEASE = patch(
-  'worker/call.ts',
+  'core/worker/call.ts',
   '  lose(attempt: Attempt): void {\n',
   '  lose(attempt: Attempt): void {\n    return;\n',
 );
@@ -175,7 +175,7 @@ export const FENCES = {
       }`,
       ),
       patch(
-        'transactions/handlers-client.ts',
+        'core/transactions/handlers-client.ts',
         "if (answer.command !== 'COMMIT') throw new DelayRolledBackError();",
         '',
       ),

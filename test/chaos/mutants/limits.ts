@@ -1,7 +1,7 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 import { CROWDED } from './fences.js';
 
-const CLAIM_LIMITED = 'store/sql/claim.sql.ts';
+const CLAIM_LIMITED = 'core/store/sql/claim.sql.ts';
 const RUNS = 'AND d.leased_until > ${PLACE_KEPT_UNTIL} LIMIT 1) IS NOT NULL AS runs';
 
 /** Mutants that let too many begin, or nobody any more. */
@@ -9,7 +9,7 @@ export const LIMITS = {
   'counts-without-the-lock': {
     about: 'counts under a limit while others do',
     patches: [
-      patch('store/sql/claim.sql.ts', 'DO UPDATE SET filled_at = q.filled_at', 'DO NOTHING'),
+      patch('core/store/sql/claim.sql.ts', 'DO UPDATE SET filled_at = q.filled_at', 'DO NOTHING'),
       // Two of them have to meet: each has its snapshot before it waits.
       patch(
         CLAIM_LIMITED,
@@ -44,9 +44,9 @@ export const LIMITS = {
   'claims-what-is-paused': {
     about: 'claims what is paused',
     patches: [
-      patch('store/sql/claim.sql.ts', '\n      AND NOT ${isPaused(tables)}`;', '`;'),
+      patch('core/store/sql/claim.sql.ts', '\n      AND NOT ${isPaused(tables)}`;', '`;'),
       patch(
-        'cluster/nodes.ts',
+        'core/cluster/nodes.ts',
         'this.#sharesAmong(others, pauses)',
         'this.#sharesAmong(others, [])',
       ),
@@ -59,7 +59,7 @@ export const LIMITS = {
     about: 'never asks again once a limit was full',
     patches: [
       patch(
-        'worker/limits.ts',
+        'core/worker/limits.ts',
         'else if (waitMs > 0) this.#begin({ of, group, untilMs: nowMs + waitMs, isFull: false });',
         'else if (slots <= 0) of.throttles.set(group, { of, group, untilMs: Infinity, isFull: false });',
       ),

@@ -10,8 +10,9 @@ const of = (tenant: string) =>
     request_id: `request of ${tenant}`,
   }));
 
-it('nestjs-cls.md: a handler has the request id and the tenant of who scheduled it, and no other', async () => {
-  const [page] = await recipe('nestjs-cls.md', ['context.ts', 'app.module.ts', 'invoices.ts']);
+it('around-handlers.md: in nestjs-cls, a handler has the request id and the tenant of who scheduled it, and no other', async () => {
+  const [page] = await recipe('around-handlers.md', ['cls.ts']);
+  await page.sql('CREATE TABLE journal (tenant text, invoice text, what text, request_id text)');
   const application = NodeProcess.start<{ journal: unknown[] }>(
     'test/docs/fixtures/cls-application.ts',
     { args: [page.blocks.folder], env: { DATABASE_URL: page.database.url } },

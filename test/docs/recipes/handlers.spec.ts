@@ -1,67 +1,55 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from '@jest/globals';
-import type { DynamicModule, Provider } from '@nestjs/common';
-import { OnDelay } from 'nestjs-delay-queue';
-import { appModule } from '../../support/delay-node.js';
+import { type DelayHeaders, OnDelay } from 'nestjs-delay-queue';
 import { readDocument } from '../documents.js';
 import { type App, recipe } from '../page.js';
 
-/** What an application has beside the module of the page, and everywhere. */
-function everywhere(provider: Provider): DynamicModule {
-  class Everywhere {}
-  return { module: Everywhere, global: true, providers: [provider], exports: [provider] };
-}
+/** Jest cannot load what is CommonJS and requires Nest: `cls.spec.ts` runs it. */
+const IN_CLS = ['cls.ts'];
 
-it('around-handlers.md: a handler runs in a span, with a request id, as the tenant of its payload', async () => {
-  const [page, { Tracer, delayQueue, AroundModule, SendInvoice }] =
-    await recipe('around-handlers.md');
-  const spans: unknown[] = [];
-  const inSpan = async (name: string, attributes: object, work: () => Promise<void>) => {
-    const over = await work().then(
-      () => 'ok',
-      (error: Error) => error,
-    );
-    spans.push({ name, ...attributes, over });
-    if (over instanceof Error) throw over;
-  };
-  const tracer = everywhere({ provide: Tracer, useValue: { inSpan } });
-  const app = await page.startWith([tracer, delayQueue, AroundModule], [SendInvoice]);
-  await app.scheduleNow('invoice.send', ['1', '2'], (key) => ({ invoiceId: key, tenant: key }));
+it('around-handlers.md: a handler runs with the request id and as the tenant of who scheduled it', async () => {
+  const [page, code] = await recipe('around-handlers.md', IN_CLS);
+  const { delayQueue, ContextModule, SendInvoice } = code;
+  const app = await page.startWith([delayQueue, ContextModule], [SendInvoice]);
+  const send = (invoiceId: string, headers: DelayHeaders) =>
+    app.delays.schedule('invoice.send' as never, { invoiceId } as never, {
+      after: 0,
+      key: invoiceId,
+      headers,
+    });
+  await send('1', { tenant: 'a', 'request-id': 'request-7' });
+  const { id } = await send('2', { tenant: 'b' });
   await app.ended('invoice.send', '1', '2');
-  const [ended] = await app.history('invoice.send', '1');
   expect(await page.sql('SELECT * FROM sent ORDER BY invoice')).toMatchObject([
-    { tenant: '1', tenant_of_session: '1', request_id: `delay-${ended?.id}` },
-    { tenant: '2', tenant_of_session: '2' },
+    { tenant: 'a', tenant_of_session: 'a', request_id: 'request-7' },
+    { tenant: 'b', tenant_of_session: 'b', request_id: `delay-${id}` },
   ]);
   const dead = app.next('dead', 'invoice.send', '3');
-  await app.scheduleNow('invoice.send', ['3'], () => ({ invoiceId: '3' }));
-  expect(await dead).toMatchObject({ error: 'the payload names no tenant' });
-  expect(spans).toEqual([
-    expect.objectContaining({ name: 'delay invoice.send', attempt: 1, delays: 1, over: 'ok' }),
-    expect.objectContaining({ over: 'ok' }),
-    expect.objectContaining({ over: expect.objectContaining({ name: 'DiscardDelay' }) }),
-  ]);
+  await send('3', {});
+  expect(await dead).toMatchObject({ error: 'the delay names no tenant' });
 });
 
-it('guards-and-interceptors.md: a guard puts off, an interceptor measures, a pipe mends and refuses, a filter makes it final', async () => {
-  const [page, code] = await recipe('guards-and-interceptors.md');
-  const off = new Set<string>();
-  const recorded: string[] = [];
-  const app = await page.startWith(
-    [code['delayQueue']],
-    [
-      { provide: code['Switches'], useValue: { isOff: async (name: string) => off.has(name) } },
-      { provide: code['Meter'], useValue: { record: (what: string) => recorded.push(what) } },
-      code['SendReceipt'],
-    ],
+it('around-handlers.md: a guard puts off, a pipe mends and refuses, a filter makes it final', async () => {
+  const [page, { delayQueue, ContextModule, Switches, SendReceipt }] = await recipe(
+    'around-handlers.md',
+    IN_CLS,
   );
+  const off = new Set<string>();
+  const switches = {
+    provide: Switches,
+    useValue: { isOff: async (name: string) => off.has(name) },
+  };
+  const app = await page.startWith([delayQueue, ContextModule], [switches, SendReceipt]);
   const send = async (kind: string, orderId: string, email: string) => {
     const happened = app.next(kind, 'receipt.send', orderId);
-    await app.scheduleNow('receipt.send', [orderId], () => ({ orderId, email }));
+    await app.delays.schedule('receipt.send' as never, { orderId, email } as never, {
+      after: 0,
+      key: orderId,
+      headers: { tenant: 'a' },
+    });
     return happened;
   };
   await send('completed', '1', ' 1@Example.org');
-  expect(recorded).toEqual(['delay SendReceipt.send']);
   const refused = { attempt: 1, error: 'no address of bad' };
   expect(await send('dead', 'bad', 'nobody')).toMatchObject(refused);
   off.add('receipt.send');
@@ -71,40 +59,28 @@ it('guards-and-interceptors.md: a guard puts off, an interceptor measures, a pip
   ]);
 });
 
-it('where-handlers-stand.md: one method has several names, a controller a handler, and a scoped provider its own delay', async () => {
-  const [page, code] = await recipe('where-handlers-stand.md');
-  const { Mail, Subscriptions, QuotesController, Audit, Tenant } = code;
+it('around-handlers.md: one method has several names, and an instance for each delay', async () => {
+  const [page, { Mail, Subscriptions, Tenant }] = await recipe('around-handlers.md', IN_CLS);
   const sent: string[] = [];
   const send = async (to: string, about: string) => {
     if (to === 'broken') throw new Error('no such address');
     sent.push(`${to}: ${about}`);
   };
-  const providers = [{ provide: Mail, useValue: { send } }, Subscriptions, Tenant, Audit];
-  const { url } = page.database;
-  const app = await page.run({
-    ...appModule({ url, providers }),
-    controllers: [QuotesController],
-  });
-  await app.scheduleNow('subscription.ended', ['1'], () => ({ email: 'ada' }));
-  await app.ended('subscription.ended', '1');
-  const dead = app.next('dead', 'subscription.ends-soon', '2');
-  await app.scheduleNow('subscription.ends-soon', ['2'], () => ({ email: 'broken' }));
+  const app = await page.start([{ provide: Mail, useValue: { send } }, Subscriptions, Tenant]);
+  const schedule = (name: string, email: string) =>
+    app.delays.schedule(name as never, { email } as never, {
+      after: 0,
+      key: email,
+      headers: { tenant: 'shop-1' },
+    });
+  await schedule('subscription.ended', 'ada');
+  await app.ended('subscription.ended', 'ada');
+  const dead = app.next('dead', 'subscription.ends-soon', 'broken');
+  await schedule('subscription.ends-soon', 'broken');
   await dead;
-  expect(sent.splice(0)).toEqual([
-    'ada: subscription.ended',
+  expect(sent).toEqual([
+    'ada: subscription.ended of shop-1',
     'support@example.org: subscription.ends-soon of broken',
-  ]);
-
-  await page.sql(`INSERT INTO quote VALUES ('7')`);
-  await app.get(QuotesController).offer({ quoteId: '7' });
-  await app.fire('quote.expire', '7');
-  expect(await page.sql('SELECT * FROM quote')).toEqual([{ id: '7', state: 'EXPIRED' }]);
-
-  await app.scheduleNow('account.audit', ['a', 'b'], (key) => ({ tenant: `shop-${key}` }));
-  await app.ended('account.audit', 'a', 'b');
-  expect(sent.toSorted()).toEqual([
-    'shop-a@example.org: audit of a',
-    'shop-b@example.org: audit of b',
   ]);
 });
 
@@ -123,9 +99,11 @@ it('surrounding-transaction.md: a delay lives and dies with the transaction arou
   expect(await app.waitsSeconds('order.rate', '1')).toBe(48 * 3_600);
 });
 
-it('payload-schemas.md: refuses what does not fit, and brings older rows up to date', async () => {
-  const [page, { delayQueue, Refunds }] = await recipe('payload-schemas.md');
-  const app = await page.startWith([delayQueue], [Refunds]);
+const keyNumber = (number: string): string => `${number}:${randomBytes(32).toString('base64')}`;
+
+it('payloads.md: refuses what does not fit, and brings older rows up to date', async () => {
+  const [page, { delayQueueWith, Refunds }] = await recipe('payloads.md');
+  const app = await page.startWith([delayQueueWith(keyNumber('2026-03'))], [Refunds]);
   const refunds = app.get(Refunds);
   await expect(refunds.plan('0', 1.5)).rejects.toMatchObject({ code: 'DELAY_INVALID' });
   await refunds.plan('new', 250);
@@ -147,8 +125,8 @@ it('payload-schemas.md: refuses what does not fit, and brings older rows up to d
 const plan = (app: App, key: string) =>
   app.delays.schedule('customer.call' as never, { phone: key } as never, { after: '1h', key });
 
-it('encrypted-payloads.md: encrypts, reads what older keys have written, and opens in no other row', async () => {
-  const [page, { delayQueueWith }] = await recipe('encrypted-payloads.md');
+it('payloads.md: encrypts, reads what older keys have written, and opens in no other row', async () => {
+  const [page, { delayQueueWith }] = await recipe('payloads.md');
   const seen: unknown[] = [];
   class Calls {
     @OnDelay('customer.call' as never)
@@ -156,9 +134,7 @@ it('encrypted-payloads.md: encrypts, reads what older keys have written, and ope
       seen.push(payload);
     }
   }
-  const [old, current] = ['2026-03', '2026-11'].map(
-    (number) => `${number}:${randomBytes(32).toString('base64')}`,
-  );
+  const [old, current] = ['2026-03', '2026-11'].map(keyNumber);
   const before = await page.startWith([delayQueueWith(old)]);
   await plan(before, 'a');
   await before.stop();

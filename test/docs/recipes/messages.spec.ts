@@ -13,33 +13,8 @@ interface Sent {
 
 const nothing = async (): Promise<void> => {};
 
-it('reminder.md: reminds ten minutes before the close, if there is that much time and nobody has paid', async () => {
-  const [page, { Reminders, TextMessages }] = await recipe('reminder.md');
-  const sent: Sent[] = [];
-  const send = async (message: Sent): Promise<void> => void sent.push(message);
-  const app = await page.start([Reminders, { provide: TextMessages, useValue: { send } }]);
-  const reminders = app.get(Reminders);
-  await reminders.place('slow', '1', 30 * MINUTE_MS);
-  await reminders.place('paid', '2', 30 * MINUTE_MS);
-  await reminders.place('short', '3', 10 * MINUTE_MS);
-  const close = await app.find('order.close', 'slow');
-  const remind = await app.find('order.remind', 'slow');
-  expect(Number(close?.dueAt) - Number(remind?.dueAt)).toBe(10 * MINUTE_MS);
-  expect(await app.find('order.remind', 'short')).toBeNull();
-  await page.sql(`UPDATE orders SET status = 'PAID' WHERE id = 'paid'`);
-  await app.fire('order.remind', 'slow');
-  await app.fire('order.remind', 'paid');
-  expect(sent).toEqual([
-    {
-      to: '1',
-      text: 'Ten minutes left to pay.',
-      idempotencyKey: expect.stringMatching(`^delay-${remind?.id}-\\d+$`),
-    },
-  ]);
-});
-
-it('message-after-a-minute.md: tries again with the same key, waits while the provider is busy, gives up what cannot be', async () => {
-  const [page, { Thanks, TextMessages }] = await recipe('message-after-a-minute.md');
+it('messages.md: tries again with the same key, waits while the provider is busy, gives up what cannot be', async () => {
+  const [page, { Thanks, TextMessages }] = await recipe('messages.md');
   const sent: Sent[] = [];
   const answers: Record<string, (string | Error)[]> = {
     fails: [new Error('500'), 'sent'],
@@ -72,8 +47,8 @@ it('message-after-a-minute.md: tries again with the same key, waits while the pr
   expect(error).toContain('no such number');
 });
 
-it('campaign.md: goes on after a crash with the same ids, stops behind a batch, and reaches everybody once', async () => {
-  const [page, { Campaigns, BulkMessages }] = await recipe('campaign.md');
+it('messages.md: goes on after a crash with the same ids, stops behind a batch, and reaches everybody once', async () => {
+  const [page, { Campaigns, BulkMessages }] = await recipe('messages.md');
   const batches: string[][] = [];
   let onBatch = nothing;
   const send = async (messages: { id: string }[]): Promise<void> => {

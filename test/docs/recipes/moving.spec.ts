@@ -10,8 +10,8 @@ const producerOn = (page: Page): Promise<App> => page.start([], { worker: false 
 const delaysOn = async (page: Page): Promise<number> =>
   (await page.sql('SELECT FROM delay_queue.delay')).length;
 
-it('move-from-a-scan.md: the backfill gives each unpaid order its close, and moves none that waits; the reconciler tells what nothing will close, once', async () => {
-  const [page, { backfill, Reconciler }] = await recipe('move-from-a-scan.md');
+it('move-from-another-tool.md: from a scan, the backfill gives each unpaid order its close, and moves none that waits; the reconciler tells what nothing will close, once', async () => {
+  const [page, { backfill, Reconciler }] = await recipe('move-from-another-tool.md');
   const app = await page.start([Reconciler], { worker: false });
   await page.sql(
     `INSERT INTO orders
@@ -44,8 +44,8 @@ it('move-from-a-scan.md: the backfill gives each unpaid order its close, and mov
   expect(await app.find('order.close', 'lost')).not.toBeNull();
 });
 
-it('move-from-bullmq.md: each job becomes a delay at its time, also when the first try had died (a map stands in for BullMQ)', async () => {
-  const [page, { moveOver }] = await recipe('move-from-bullmq.md');
+it('move-from-another-tool.md: from BullMQ, each job becomes a delay at its time, also when the first try had died (a map stands in for BullMQ)', async () => {
+  const [page, { moveJobs }] = await recipe('move-from-another-tool.md');
   const app = await producerOn(page);
   const timestamp = Date.now();
   const jobs = new Map(
@@ -63,11 +63,11 @@ it('move-from-bullmq.md: each job becomes a delay at its time, also when the fir
       return Number(jobs.delete(id) && id !== 'job-7');
     },
   };
-  await expect(moveOver(queue, app.delays)).rejects.toThrow('Redis is away');
+  await expect(moveJobs(queue, app.delays)).rejects.toThrow('Redis is away');
   const repeated = { getDelayed: async () => [{ id: 'r', repeatJobKey: 'daily' }] };
-  await expect(moveOver(repeated, app.delays)).rejects.toThrow('remove its schedulers first');
+  await expect(moveJobs(repeated, app.delays)).rejects.toThrow('remove its schedulers first');
   dies = false;
-  expect(await moveOver(queue, app.delays)).toBe(509);
+  expect(await moveJobs(queue, app.delays)).toBe(509);
   expect(await app.find('coupon.expire', 'coupon-509')).toMatchObject({
     dueAt: new Date(timestamp + MINUTE_MS + 509),
   });
@@ -79,8 +79,8 @@ const message = (couponId: string, headers: object) => ({
   properties: { headers },
 });
 
-it('move-from-rabbitmq.md: each message becomes a delay before it is acknowledged (a list stands in for RabbitMQ)', async () => {
-  const [page, { moveOver }] = await recipe('move-from-rabbitmq.md');
+it('move-from-another-tool.md: from RabbitMQ, each message becomes a delay before it is acknowledged (a list stands in for RabbitMQ)', async () => {
+  const [page, { moveMessages }] = await recipe('move-from-another-tool.md');
   const app = await producerOn(page);
   const sentAtMs = Date.now();
   const [a, b] = [message('a', { sentAtMs }), message('b', { sentAtMs: sentAtMs - 10 })];
@@ -90,7 +90,7 @@ it('move-from-rabbitmq.md: each message becomes a delay before it is acknowledge
       get: async (queue: string) => (queue === 'wait.1m' && waiting.shift()) || false,
       ack: (given: object) => void acknowledged.push(given),
     };
-    const moved = moveOver(channel, 'wait.1m', MINUTE_MS, app.delays);
+    const moved = moveMessages(channel, 'wait.1m', MINUTE_MS, app.delays);
     return [await moved.catch(({ code, field }: any) => [code, field]), acknowledged];
   };
   expect(await move([a, message('unknown', {}), b])).toEqual([['DELAY_INVALID', 'at'], [a]]);
@@ -100,8 +100,8 @@ it('move-from-rabbitmq.md: each message becomes a delay before it is acknowledge
   });
 });
 
-it('move-from-a-zset.md: each member becomes a delay at its score, beside a poller that takes some (a map stands in for Redis)', async () => {
-  const [page, { moveOver }] = await recipe('move-from-a-zset.md');
+it('move-from-another-tool.md: from a sorted set, each member becomes a delay at its score, beside a poller that takes some (a map stands in for Redis)', async () => {
+  const [page, { moveSet }] = await recipe('move-from-another-tool.md');
   const app = await producerOn(page);
   const firstMs = Date.now() + MINUTE_MS;
   const members = new Map(Array.from({ length: 510 }, (_, n) => [`order-${n}`, firstMs + n]));
@@ -114,15 +114,15 @@ it('move-from-a-zset.md: each member becomes a delay at its score, beside a poll
       return given.filter((member) => members.delete(member)).length;
     },
   };
-  expect(await moveOver(redis, 'closes', app.delays)).toBe(509);
-  expect(await app.find('order.close', 'order-509')).toMatchObject({
+  expect(await moveSet(redis, 'closes', app.delays)).toBe(509);
+  expect(await app.find('coupon.expire', 'order-509')).toMatchObject({
     dueAt: new Date(firstMs + 509),
   });
   expect(await delaysOn(page)).toBe(510);
 });
 
-it('move-from-timers-in-memory.md: what need not survive stays in memory', async () => {
-  const [page, { Typing }] = await recipe('move-from-timers-in-memory.md');
+it('move-from-another-tool.md: from timers, what need not survive stays in memory', async () => {
+  const [page, { Typing }] = await recipe('move-from-another-tool.md');
   const typing = (await page.start([Typing], { worker: false })).get(Typing);
   for (const user of ['ann', 'bob', 'bob']) typing.typed(user);
   expect(typing.now()).toEqual(['ann', 'bob']);

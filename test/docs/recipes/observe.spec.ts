@@ -48,8 +48,8 @@ afterEach(() => {
   collector.close();
 });
 
-it('nest-observe.md: a handler logs the trace id of the request that scheduled it, and is counted', async () => {
-  const [page, { createApp }] = await recipe('nest-observe.md');
+it('opentelemetry.md: with Nest Observe, a handler logs the trace id of the request that scheduled it, and is counted', async () => {
+  const [page, { createApp }] = await recipe('opentelemetry.md', ['sdk.ts']);
   const logged: string[] = [];
   jest.spyOn(process.stdout, 'write').mockImplementation((line) => {
     logged.push(String(line));

@@ -19,7 +19,10 @@ class Closing {
 }
 
 it('opentelemetry.md: a delay is in the trace of its caller, and every metric is in the table', async () => {
-  const [page, { delayQueue, startSdk }] = await recipe('opentelemetry.md');
+  const [page, { delayQueue, startSdk }] = await recipe('opentelemetry.md', [
+    'observe.ts',
+    'main.ts',
+  ]);
   const spans = new InMemorySpanExporter();
   const figures = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const sdk = startSdk(spans, figures);

@@ -24,39 +24,52 @@ async function race<One, Other>(
   return Promise.all([one, other]);
 }
 
-it('close-unpaid-orders.md: closes at the deadline that the order shows, and the stock is back', async () => {
-  const [page, { Orders }] = await recipe('close-unpaid-orders.md');
-  const app = await page.start([Orders]);
-  const orders = app.get(Orders);
-  await page.sql(`INSERT INTO sku VALUES ('cup', 5)`);
-  const deadline = await orders.place('a', 'cup', 2);
-  expect(await app.find('order.close', 'a')).toMatchObject({ dueAt: deadline });
-  expect(await page.sql('SELECT pay_deadline, stock FROM orders, sku')).toEqual([
-    { pay_deadline: deadline, stock: 3 },
+/** What the two providers were asked for. */
+async function openShop() {
+  const [page, code] = await recipe('close-unpaid-orders.md');
+  const { Orders, Payments, Provider, TextMessages } = code;
+  const asked: string[] = [];
+  const note = async (_id: string, { idempotencyKey }: { idempotencyKey: string }) =>
+    void asked.push(idempotencyKey);
+  const app = await page.start([
+    Orders,
+    Payments,
+    { provide: Provider, useValue: { refund: note } },
+    { provide: TextMessages, useValue: { remind: note } },
   ]);
-  await orders.place('paid', 'cup', 1);
-  await page.sql(`UPDATE orders SET status = 'PAID' WHERE id = 'paid'`);
-  await app.fire('order.close', 'paid');
+  await page.sql(`INSERT INTO sku VALUES ('cup', 9)`);
+  await page.sql(`INSERT INTO merchant VALUES ('kiln', 1800000), ('swift', 600000)`);
+  const orders = app.get(Orders);
+  const place = (id: string, merchant = 'kiln', quantity = 2): Promise<Date> =>
+    orders.place(id, merchant, 'cup', quantity);
+  return { page, app, orders, payments: app.get(Payments), place, asked };
+}
+
+it('close-unpaid-orders.md: closes at the deadline that the order shows, and the stock is back', async () => {
+  const { page, app, payments, place } = await openShop();
+  const deadline = await place('a');
+  expect(await app.waitsSeconds('order.close', 'a')).toBe(30 * MINUTE);
+  await page.sql(`UPDATE merchant SET pay_within_ms = 7200000`);
+  await place('b');
+  expect(await app.waitsSeconds('order.close', 'b')).toBe(2 * HOUR);
+  expect(await app.find('order.close', 'a')).toMatchObject({ dueAt: deadline });
+  expect(await page.sql(`SELECT pay_deadline, stock FROM orders o, sku WHERE o.id = 'a'`)).toEqual([
+    { pay_deadline: deadline, stock: 5 },
+  ]);
+  await payments.captured('1', 'b');
+  for (const name of ['order.close', 'order.remind']) expect(await app.find(name, 'b')).toBeNull();
   await app.fire('order.close', 'a');
   expect(await page.sql('SELECT o.id, status, stock FROM orders o, sku ORDER BY 1')).toEqual([
-    { id: 'a', status: 'CLOSED', stock: 4 },
-    { id: 'paid', status: 'PAID', stock: 4 },
+    { id: 'a', status: 'CLOSED', stock: 7 },
+    { id: 'b', status: 'PAID', stock: 7 },
   ]);
-  await expect(orders.place('b', 'cup', 6)).rejects.toThrow('check constraint');
-  expect(await app.find('order.close', 'b')).toBeNull();
+  await expect(place('c', 'kiln', 8)).rejects.toThrow('check constraint');
+  expect(await app.find('order.close', 'c')).toBeNull();
 });
 
-it('paid-in-the-last-second.md: whoever is first has the order, and a payment behind the close goes back', async () => {
-  const [page, { Payments, Provider }] = await recipe('paid-in-the-last-second.md');
-  const refunds: string[] = [];
-  const refund = async (_id: string, { idempotencyKey }: { idempotencyKey: string }) =>
-    void refunds.push(idempotencyKey);
-  const app = await page.start([Payments, { provide: Provider, useValue: { refund } }]);
-  const payments = app.get(Payments);
-  await page.sql(`INSERT INTO orders VALUES ('closed'), ('paid')`);
-  for (const orderId of ['closed', 'paid']) {
-    await app.delays.schedule('order.close', { orderId }, { after: '30m', key: orderId });
-  }
+it('close-unpaid-orders.md: the first has the order, and a payment behind the close goes back', async () => {
+  const { page, app, payments, place, asked } = await openShop();
+  for (const id of ['closed', 'paid']) await place(id, 'swift');
   const refunded = app.next('completed', 'payment.refund', 'late');
   const close = (id: string) => () => app.fire('order.close', id);
   const capture = (payment: string, id: string) => () => payments.captured(payment, id);
@@ -65,7 +78,7 @@ it('paid-in-the-last-second.md: whoever is first has the order, and a payment be
   await refunded;
   await payments.captured('late', 'closed');
   expect(await app.find('payment.refund', 'late')).toBeNull();
-  expect(await page.sql('SELECT * FROM orders ORDER BY id')).toEqual([
+  expect(await page.sql('SELECT id, status FROM orders ORDER BY id')).toEqual([
     { id: 'closed', status: 'CLOSED' },
     { id: 'paid', status: 'PAID' },
   ]);
@@ -73,53 +86,41 @@ it('paid-in-the-last-second.md: whoever is first has the order, and a payment be
     { id: 'early', status: 'CAPTURED' },
     { id: 'late', status: 'REFUNDED' },
   ]);
-  expect(refunds).toEqual(['refund-late']);
+  expect(asked).toEqual(['refund-late']);
 });
 
-it('cancel-on-pay.md: answers cancelled, running or absent, and the order is paid in each case', async () => {
-  const [page, { PaidOrders }] = await recipe('cancel-on-pay.md');
-  const app = await page.start([PaidOrders]);
-  const orders = app.get(PaidOrders);
-  await page.sql(`INSERT INTO orders VALUES ('waits'), ('runs'), ('none')`);
-  for (const orderId of ['waits', 'runs']) {
-    for (const name of ['order.close', 'order.remind'] as const) {
-      await app.delays.schedule(name, { orderId }, { after: '30m', key: orderId });
-    }
-  }
-  expect(await orders.pay('waits')).toBe('cancelled');
-  expect(await app.find('order.remind', 'waits')).toBeNull();
-  expect(await orders.pay('none')).toBe('absent');
-  const pay = () => orders.pay('runs');
-  const [verdict] = await race(page, 'runs', pay, () => app.fire('order.close', 'runs'));
-  expect(verdict).toBe('running');
-  expect(await page.sql('SELECT DISTINCT status FROM orders')).toEqual([{ status: 'PAID' }]);
-  await expect(orders.pay('runs')).rejects.toThrow('cannot be paid');
-});
-
-it('extend-a-deadline.md: adds a week once, and not while the confirmation runs', async () => {
-  const [page, { Extensions }] = await recipe('extend-a-deadline.md');
-  const app = await page.start([Extensions]);
-  const orders = app.get(Extensions);
-  await page.sql(`INSERT INTO orders (id) VALUES ('a'), ('b')`);
-  for (const orderId of ['a', 'b']) {
-    await app.delays.schedule('order.confirm', { orderId }, { after: '14d', key: orderId });
-  }
-  const before = await app.find('order.confirm', 'a');
+it('close-unpaid-orders.md: adds a quarter of an hour once, and not while the order closes', async () => {
+  const { page, app, orders, place } = await openShop();
+  const before = await place('a');
   const extended = await orders.extend('a');
-  expect(Number(extended) - Number(before?.dueAt)).toBe(7 * DAY * 1_000);
-  expect(await page.sql(`SELECT confirm_at FROM orders WHERE id = 'a'`)).toEqual([
-    { confirm_at: extended },
-  ]);
+  expect(Number(extended) - Number(before)).toBe(15 * MINUTE * 1_000);
+  expect(await page.sql('SELECT pay_deadline FROM orders')).toEqual([{ pay_deadline: extended }]);
   await expect(orders.extend('a')).rejects.toThrow('cannot be extended');
-  expect(await app.find('order.confirm', 'a')).toMatchObject({ dueAt: extended });
+  expect(await app.find('order.close', 'a')).toMatchObject({ dueAt: extended });
+  const remind = await app.find('order.remind', 'a');
+  expect(Number(extended) - Number(remind?.dueAt)).toBe(10 * MINUTE * 1_000);
+  await place('b');
   const extend = () => orders.extend('b').catch((error: unknown) => error);
-  const [refused] = await race(page, 'b', extend, () => app.fire('order.confirm', 'b'));
+  const [refused] = await race(page, 'b', extend, () => app.fire('order.close', 'b'));
   expect(refused).toEqual(new Error('the time of order b is over'));
-  expect(await statusOf(page, 'b')).toBe('COMPLETED');
+  expect(await statusOf(page, 'b')).toBe('CLOSED');
 });
 
-it('confirm-then-rate.md: confirms itself after 14 days and gets five stars after 48 hours', async () => {
-  const [page, { Deliveries }] = await recipe('confirm-then-rate.md');
+it('close-unpaid-orders.md: reminds who has not paid, if there is that much time', async () => {
+  const { page, app, place, asked } = await openShop();
+  await place('slow');
+  await place('paid');
+  await place('short', 'swift');
+  expect(await app.find('order.remind', 'short')).toBeNull();
+  const remind = await app.find('order.remind', 'slow');
+  await page.sql(`UPDATE orders SET status = 'PAID' WHERE id = 'paid'`);
+  await app.fire('order.remind', 'slow');
+  await app.fire('order.remind', 'paid');
+  expect(asked).toEqual([expect.stringMatching(`^delay-${remind?.id}-\\d+$`)]);
+});
+
+it('deadlines.md: confirms itself after 14 days and gets five stars after 48 hours', async () => {
+  const [page, { Deliveries }] = await recipe('deadlines.md');
   const app = await page.start([Deliveries]);
   const orders = app.get(Deliveries);
   await page.sql(`INSERT INTO orders VALUES ('silent'), ('quick')`);
@@ -143,26 +144,11 @@ it('confirm-then-rate.md: confirms itself after 14 days and gets five stars afte
   ]);
 });
 
-it('deadlines-per-merchant.md: takes the setting of the moment, and a changed one moves no deadline', async () => {
-  const [page, { MerchantOrders }] = await recipe('deadlines-per-merchant.md');
-  const app = await page.start([MerchantOrders]);
-  const orders = app.get(MerchantOrders);
-  await page.sql(`INSERT INTO merchant (id) VALUES ('kiln')`);
-  const deadline = await orders.place('a', 'kiln');
-  expect(await app.waitsSeconds('order.close', 'a')).toBe(30 * MINUTE);
-  await page.sql('UPDATE merchant SET pay_within_ms = 7200000');
-  await orders.place('b', 'kiln');
-  expect(await app.waitsSeconds('order.close', 'b')).toBe(2 * HOUR);
-  expect(await app.find('order.close', 'a')).toMatchObject({ dueAt: deadline });
-  await app.fire('order.close', 'a');
-  expect(await statusOf(page, 'a')).toBe('CLOSED');
-});
-
-it('freeze-and-release.md: keeps the time that was left, and an attempt that runs does nothing', async () => {
-  const [page, { Disputes }] = await recipe('freeze-and-release.md');
-  const app = await page.start([Disputes]);
+it('deadlines.md: keeps the time that was left, and an attempt that runs does nothing', async () => {
+  const [page, { Deliveries, Disputes }] = await recipe('deadlines.md');
+  const app = await page.start([Deliveries, Disputes]);
   const disputes = app.get(Disputes);
-  await page.sql(`INSERT INTO orders (id) VALUES ('a'), ('b')`);
+  await page.sql(`INSERT INTO orders VALUES ('a', 'SHIPPED'), ('b', 'SHIPPED')`);
   for (const orderId of ['a', 'b']) {
     await app.delays.schedule('order.confirm', { orderId }, { after: '14d', key: orderId });
   }

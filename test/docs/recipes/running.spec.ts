@@ -1,22 +1,14 @@
 import { expect, it } from '@jest/globals';
 import { type INestApplication, Logger } from '@nestjs/common';
-import {
-  type Delay,
-  DelayAdmin,
-  DelayWorker,
-  OnDelay,
-  type TransactionalDelayContext,
-} from 'nestjs-delay-queue';
+import { DelayAdmin, DelayWorker, OnDelay } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
-import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
-import { Engine } from '../../../src/delay-queue/worker/engine.js';
+import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
+import { Engine } from '../../../src/delay-queue/core/worker/engine.js';
 import { PgBouncer } from '../../servers/support/pgbouncer.js';
 import { sayNotRun } from '../../servers/support/programs.js';
 import { until } from '../../support/until.js';
 import { codeBlocks, readDocument } from '../documents.js';
 import { openPage, recipe } from '../page.js';
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** Serves `order.close` and does nothing. */
 class Closing {
@@ -24,15 +16,14 @@ class Closing {
   close(): void {}
 }
 
-it('recurring-work.md: a row for each region and customer waits for its next night as the same row, and a charge for its next month', async () => {
-  const [page, { DailyReport, CustomerReports, Renewal }] = await recipe('recurring-work.md');
+it('recurring-work.md: a row for each region and customer waits for its next night as the same row', async () => {
+  const [page, { DailyReport, CustomerReports }] = await recipe('recurring-work.md');
   await page.sql(
     `CREATE TABLE report (region text, day timestamptz);
    CREATE TABLE subscription (customer text);
-   CREATE TABLE customer_report (customer text, day timestamptz);
-   CREATE TABLE charge (customer text)`,
+   CREATE TABLE customer_report (customer text, day timestamptz)`,
   );
-  const app = await page.start([DailyReport, CustomerReports, Renewal]);
+  const app = await page.start([DailyReport, CustomerReports]);
   const night = (await app.find('report.daily', 'eu'))?.dueAt;
   expect(await app.find('report.daily', 'us')).toMatchObject({
     dueAt: night,
@@ -54,18 +45,6 @@ it('recurring-work.md: a row for each region and customer waits for its next nig
   expect(await page.sql('SELECT customer FROM customer_report')).toEqual([{ customer: '7' }]);
   await reports.unsubscribe('7');
   expect(await app.find('report.customer', '7')).toBeNull();
-
-  await app.scheduleNow('subscription.renew', ['7'], (customer) => ({ customer }));
-  await app.ended('subscription.renew', '7');
-  const [first] = await app.history('subscription.renew', '7');
-  expect(first).toMatchObject({ state: 'superseded', attempts: 1 });
-  expect(await app.find('subscription.renew', '7')).toMatchObject({
-    id: first?.id,
-    state: 'scheduled',
-    attempts: 0,
-    dueAt: new Date(Number(first?.dueAt) + 30 * DAY_MS),
-  });
-  expect(await page.sql('SELECT customer FROM charge')).toEqual([{ customer: '7' }]);
 });
 
 it('debounce.md: waits for quiet, and not longer than it may', async () => {
@@ -129,17 +108,8 @@ it('groups-limits-and-pauses.md: sends to each shop one at a time, but not to on
   expect(await admin.count({ group: 'shop-7' })).toBe(1);
 });
 
-it('testing-a-handler.md: calls the method in a transaction', async () => {
-  const [page, { closeNow }] = await recipe('testing-a-handler.md');
-  const seen: unknown[] = [];
-  const close = async ({ payload }: Delay<'order.close'>, ctx: TransactionalDelayContext) =>
-    void seen.push(payload, ctx.manager.queryRunner?.isTransactionActive);
-  await closeNow({ close }, page.dataSource, 'a');
-  expect(seen).toEqual([{ orderId: 'a' }, true]);
-});
-
-it('kubernetes.md: is ready when it works, and not from the signal on; alive in between', async () => {
-  const [, { start }] = await recipe('kubernetes.md');
+it('deploy.md: is ready when it works, and not from the signal on; alive in between', async () => {
+  const [, { start }] = await recipe('deploy.md');
   Logger.overrideLogger(false);
   const app: INestApplication = await start(0);
   try {
@@ -158,8 +128,8 @@ it('kubernetes.md: is ready when it works, and not from the signal on; alive in 
   }
 });
 
-it('kubernetes.md: gives as much grace as the sum says', () => {
-  const page = readDocument('docs/recipes/kubernetes.md');
+it('deploy.md: gives as much grace as the sum says', () => {
+  const page = readDocument('docs/recipes/deploy.md');
   const [yaml] = codeBlocks(page, 'yaml');
   const figure = (pattern: RegExp, text = yaml?.code): number =>
     Number(pattern.exec(text ?? '')?.[1]);
@@ -176,16 +146,16 @@ it('kubernetes.md: gives as much grace as the sum says', () => {
 
 const isInstalled = PgBouncer.program() !== undefined;
 if (!isInstalled) {
-  sayNotRun('pgbouncer.md behind PgBouncer', 'There is no pgbouncer here: straight at the server.');
+  sayNotRun('deploy.md behind PgBouncer', 'There is no pgbouncer here: straight at the server.');
 }
 
-it(`pgbouncer.md: a delay of that module fires ${isInstalled ? 'behind PgBouncer' : 'straight at Postgres'}`, async () => {
-  const page = await openPage('docs/recipes/pgbouncer.md', 'migrated');
+it(`deploy.md: a delay of that module fires ${isInstalled ? 'behind PgBouncer' : 'straight at Postgres'}`, async () => {
+  const page = await openPage('docs/recipes/deploy.md', 'migrated');
   const { url } = page.database;
   const bouncer = isInstalled ? await PgBouncer.start({ serverUrl: url, poolSize: 10 }) : undefined;
   try {
     process.env.DATABASE_URL = bouncer?.url ?? url;
-    const { AppModule } = await page.load('app.module.ts');
+    const { AppModule } = await page.load('main.ts');
     const app = await page.run({ module: class {}, imports: [AppModule], providers: [Closing] });
     const fired = app.next('completed', 'order.close', 'a');
     await app.delays.schedule('order.close', { orderId: 'a' }, { after: 100, key: 'a' });
@@ -214,10 +184,9 @@ it('serverless-producers.md: schedules from a container that stays warm, and a w
   await (await application()).close();
 });
 
-it('start-and-stop.md: runs after the election, and no more when another one is elected', async () => {
-  const [page, { AppModule, Leader }] = await recipe('start-and-stop.md');
-  process.env.DATABASE_URL = page.database.url;
-  const app = await page.run({ module: class {}, imports: [AppModule], providers: [Closing] });
+it('deploy.md: runs after the election, and no more when another one is elected', async () => {
+  const [page, { Leader }] = await recipe('deploy.md');
+  const app = await page.start([Leader, Closing], { autorun: false });
   await app.delays.schedule('order.close', { orderId: 'a' }, { after: 0, key: 'a' });
   expect(app.get(DelayWorker).isRunning).toBe(false);
   const fired = app.next('completed', 'order.close', 'a');

@@ -1,6 +1,9 @@
 import { expect, it } from '@jest/globals';
 import { DelayAdmin, type DelayName, DelayService, OnDelay } from 'nestjs-delay-queue';
-import { RESOLVED_OPTIONS, type ResolvedOptions } from '../../../src/delay-queue/config/options.js';
+import {
+  RESOLVED_OPTIONS,
+  type ResolvedOptions,
+} from '../../../src/delay-queue/core/config/options.js';
 import { recipe } from '../page.js';
 
 const bank = {
@@ -9,8 +12,8 @@ const bank = {
   },
 };
 
-it('on-dead-delay.md: a charge that gives up leaves one task, together with the dead letter', async () => {
-  const [page, { Bank, Charges }] = await recipe('on-dead-delay.md');
+it('failures.md: a charge that gives up leaves one task, together with the dead letter', async () => {
+  const [page, { Bank, Charges }] = await recipe('failures.md');
   const app = await page.start([{ provide: Bank, useValue: bank }, Charges]);
   await page.sql(`INSERT INTO charge VALUES ('poor'), ('rich')`);
   const dead = app.next('dead', 'order.charge', 'poor');
@@ -27,8 +30,8 @@ it('on-dead-delay.md: a charge that gives up leaves one task, together with the 
   expect(await app.find('order.charge', 'poor')).toMatchObject({ state: 'dead', attempts: 3 });
 });
 
-it('after-an-incident.md: discards those of one shop and retries the others', async () => {
-  const [page, { Incident }] = await recipe('after-an-incident.md');
+it('failures.md: discards those of one shop and retries the others', async () => {
+  const [page, { Incident }] = await recipe('failures.md');
   const app = await page.start([Incident]);
   await page.sql(
     `INSERT INTO delay_queue.delay (name, key, due_at, wake_at, created_at, attempts, last_error, payload)
@@ -74,8 +77,8 @@ it('what-happened.md: tells every attempt of an order, across names', async () =
 });
 
 it('what-happened.md: pages through all of one customer, also what is past', async () => {
-  const [page, { AppModule, Customers }] = await recipe('what-happened.md');
-  const app = await page.startWith([AppModule], [Customers]);
+  const [page, { AppModule, Support }] = await recipe('what-happened.md');
+  const app = await page.startWith([AppModule], [Support]);
   const group = 'customer-7';
   const name = 'test.closes';
   await app.delays.scheduleMany(
@@ -89,13 +92,13 @@ it('what-happened.md: pages through all of one customer, also what is past', asy
   );
   await app.get(DelayAdmin).cancel({ group, keyPrefix: '1' });
   const file: string[] = [];
-  for await (const line of app.get(Customers).file('7')) file.push(line);
+  for await (const line of app.get(Support).file('7')) file.push(line);
   expect(new Set(file).size).toBe(119);
   expect(file.filter((line) => line.endsWith('cancelled'))).toHaveLength(31);
 });
 
-it('history-by-name.md: keeps closed orders longer, and text messages for a shorter time', async () => {
-  const [page, { AppModule }] = await recipe('history-by-name.md');
+it('what-happened.md: keeps closed orders longer, and text messages for a shorter time', async () => {
+  const [page, { AppModule }] = await recipe('what-happened.md');
   const app = await page.startWith([AppModule], []);
   const { historyKeeps } = app.get<ResolvedOptions>(RESOLVED_OPTIONS as never);
   const dayMs = 86_400_000;
@@ -106,8 +109,8 @@ it('history-by-name.md: keeps closed orders longer, and text messages for a shor
   ]);
 });
 
-it('abort-what-runs.md: stops a report that is being built, and leaves none of its lines', async () => {
-  const [page, { Reports }] = await recipe('abort-what-runs.md');
+it('failures.md: stops a report that is being built, and leaves none of its lines', async () => {
+  const [page, { Reports }] = await recipe('failures.md');
   const app = await page.start([Reports]);
   const reports = app.get(Reports);
   await page.sql(`INSERT INTO report (id) VALUES ('built'), ('stopped')`);
@@ -130,15 +133,16 @@ it('abort-what-runs.md: stops a report that is being built, and leaves none of i
   ]);
 });
 
-it('erase-a-customer.md: forgets one of two customers, and what an abort wrote', async () => {
-  const [page, { Customers }] = await recipe('erase-a-customer.md');
-  const app = await page.start([Customers]);
+it('what-happened.md: forgets one of two customers, and what an abort wrote', async () => {
+  const [page, { Support }] = await recipe('what-happened.md');
+  const app = await page.start([Support]);
+  const support = app.get(Support);
   const schedule = (group: string) =>
     app.get(DelayService).schedule('test.a', { n: 1 }, { after: '1h', key: group, group });
   await schedule('customer-7');
   await schedule('customer-70');
-  expect(await app.get(Customers).forgetNow('7')).toMatchObject({ erased: 0, history: 1 });
+  expect(await support.forgetNow('7')).toMatchObject({ erased: 0, history: 1 });
   await schedule('customer-7');
-  expect(await app.get(Customers).forget('7')).toMatchObject({ erased: 1, history: 0 });
+  expect(await support.forget('7')).toMatchObject({ erased: 1, history: 0 });
   expect(await page.sql(`SELECT key FROM delay_queue.delay`)).toEqual([{ key: 'customer-70' }]);
 });

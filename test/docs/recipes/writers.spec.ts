@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { recipe } from '../page.js';
 
-it('change-what-waits.md: moves all with their deadlines or none, and a delay follows its order', async () => {
-  const [page, { WaitingOrders }] = await recipe('change-what-waits.md');
+it('deadlines.md: moves all with their deadlines or none, and a delay follows its order', async () => {
+  const [page, { WaitingOrders }] = await recipe('deadlines.md');
   const app = await page.start([WaitingOrders]);
   const orders = app.get(WaitingOrders);
   const before = new Map<string, number>();
@@ -12,7 +12,7 @@ it('change-what-waits.md: moves all with their deadlines or none, and a delay fo
     const when = { after: '30m', key: orderId } as const;
     const { dueAt } = await app.delays.schedule('order.close', { orderId }, when);
     before.set(orderId, Number(dueAt));
-    await page.sql('INSERT INTO orders (id, pay_deadline) VALUES ($1, $2)', [orderId, dueAt]);
+    await page.sql(`INSERT INTO orders VALUES ($1, 'UNPAID', false, $2)`, [orderId, dueAt]);
   }
   expect(await orders.extendAll()).toMatchObject({ matched: 2, rescheduled: 2, running: 0 });
   for (const [orderId, dueMs] of before) {
@@ -50,10 +50,7 @@ it('other-writers.md: a trigger schedules, another service cancels, with no more
   const client = new Client({ connectionString: url.href });
   try {
     await page.sql(`GRANT USAGE ON SCHEMA public, delay_queue TO ${till};
-      GRANT EXECUTE ON FUNCTION delay_queue.schedule_one, delay_queue.cancel_one TO ${till};
-      GRANT SELECT, INSERT, UPDATE, DELETE ON delay_queue.delay TO ${till};
-      GRANT SELECT ON delay_queue.rerun TO ${till};
-      GRANT INSERT ON delay_queue.history TO ${till};
+      GRANT EXECUTE ON FUNCTION delay_queue.schedule, delay_queue.cancel TO ${till};
       GRANT SELECT, INSERT, UPDATE ON orders TO ${till}`);
     await client.connect();
     expect(await pay(client, 'a')).toBe(true);
@@ -68,8 +65,8 @@ it('other-writers.md: a trigger schedules, another service cancels, with no more
   expect(await app.waitsSeconds('order.close', 'c')).toBe(30 * 60);
 });
 
-it('schema-per-tenant.md: each order closes in the schema of its tenant', async () => {
-  const [page, { TenantOrders }] = await recipe('schema-per-tenant.md');
+it('groups-limits-and-pauses.md: each order closes in the schema of its tenant', async () => {
+  const [page, { TenantOrders }] = await recipe('groups-limits-and-pauses.md');
   const app = await page.start([TenantOrders]);
   const orders = app.get(TenantOrders);
   await orders.place('acme', '42');

@@ -16,7 +16,7 @@ import {
 import { text as textOf } from 'node:stream/consumers';
 import { DataSource } from 'typeorm';
 import { AppModule } from '../../../src/app.module.js';
-import { GIVEN_OPTIONS } from '../../../src/delay-queue/config/options.js';
+import { GIVEN_OPTIONS } from '../../../src/delay-queue/core/config/options.js';
 import { freePort } from '../../../src/embedded-postgres/free-port.js';
 import { configureHttp } from '../../../src/shop/http/configure-http.js';
 import { invariants, type Invariants } from '../../../src/shop/invariants/invariants.schemas.js';

@@ -1,8 +1,8 @@
 import { DelayQueueModule } from 'nestjs-delay-queue';
-import { declarationOf } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { handlerSettings } from '../../../src/delay-queue/handlers/handler-settings.js';
-import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
-import { atStart } from '../../../src/delay-queue/config/known-options.js';
+import { parseDeclaration } from '../../../src/delay-queue/core/handlers/handler.registry.js';
+import { handlerSettings } from '../../../src/delay-queue/core/handlers/handler-settings.js';
+import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
+import { atStart } from '../../../src/delay-queue/core/config/known-options.js';
 import { Declarations } from '../../../tools/api-tables/declarations.js';
 
 /** An object of options, wherever it stands. */
@@ -43,7 +43,7 @@ const ofMethod = subjectsOf(OF_METHOD);
 const onDelay = (options: unknown): unknown =>
   handlerSettings({ name: 'test.a', options }, OF_METHOD, DEFAULTS, () => {});
 const onRepeat = (options: unknown): unknown =>
-  atStart(OF_METHOD, () => declarationOf('test.a', options, DEFAULTS.payloads));
+  atStart(OF_METHOD, () => parseDeclaration('test.a', options, DEFAULTS.payloads));
 
 /** Options of the module beside those of the queue; what is not known there is taken for one of these. */
 function forRoot(options: unknown): unknown {

@@ -5,7 +5,9 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
   'drops-reruns-of-retries': {
     about: 'drops what came while a key ran when that run has failed',
     hole: 'The last change was lost while its key ran',
-    patches: [patch('store/sql/schedule.sql.ts', 'AND (f.dead OR NOT (${IS_NEWER}))', 'AND false')],
+    patches: [
+      patch('core/store/sql/schedule.sql.ts', 'AND (f.dead OR NOT (${IS_NEWER}))', 'AND false'),
+    ],
     kinds: ['callers'],
     programs: 60,
     blamedBy: ['lost rerun'],
@@ -16,7 +18,7 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
     hole: 'Names did not take turns',
     patches: [
       patch(
-        'worker/fair-queue.ts',
+        'core/worker/fair-queue.ts',
         `    let taken = 0;
 `,
         `    let taken = 0;
@@ -38,8 +40,8 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
     hole: "The claim's commit hung, and the attempt was lost",
     patches: [
       patch(
-        'worker/claimer.ts',
-        `      this.lostClaims.add(entry.id, epoch);
+        'core/worker/claimer.ts',
+        `      this.parts.jobs.lose(entry.id, epoch);
 `,
         '',
       ),
@@ -54,7 +56,7 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
     hole: 'The pool was busy, and the attempt was lost',
     patches: [
       patch(
-        'worker/completer.ts',
+        'core/worker/completer.ts',
         'return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});',
         "return this.#fail(attempt, { kind: 'failed', error: outcome.error });",
       ),

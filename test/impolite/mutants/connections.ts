@@ -12,7 +12,7 @@ export const CONNECTIONS: Record<string, ImpoliteMutant> = {
     hole: 'No start with `host`, `username`, `password`',
     patches: [
       patch(
-        'database/connection-config.ts',
+        'core/database/connection-config.ts',
         'Object.getOwnPropertyNames(options)\n    .filter((name) => !leftOut',
         'Object.keys(options)\n    .filter((name) => !leftOut',
       ),
@@ -27,7 +27,7 @@ export const CONNECTIONS: Record<string, ImpoliteMutant> = {
     hole: SILENT,
     patches: [
       patch(
-        'database/connection-config.ts',
+        'core/database/connection-config.ts',
         `  tighter(options.query_timeout, QUERY_TIMEOUT_MS);
 `,
         `  tighter(options.query_timeout, ${FOR_EVER_MS});
@@ -44,7 +44,7 @@ export const CONNECTIONS: Record<string, ImpoliteMutant> = {
     hole: SILENT,
     patches: [
       patch(
-        'client/coalescer.ts',
+        'core/client/coalescer.ts',
         'setTimeout(leave, GIVES_UP_PLACE_MS)',
         `setTimeout(leave, ${FOR_EVER_MS})`,
       ),
@@ -59,9 +59,9 @@ export const CONNECTIONS: Record<string, ImpoliteMutant> = {
     hole: 'Settings of a role changed what was read',
     patches: [
       patch(
-        'store/sql/delays.sql.ts',
-        "${of.nameAndKey('f')}COALESCE(m.id, s.id)::text AS id,\n       m.epoch::text AS epoch,\n       ${epochMs('COALESCE(m.due_at, s.due_at)')}::text AS due_ms",
-        "${of.nameAndKey('f')}COALESCE(m.id, s.id)::text AS id,\n       m.epoch::text AS epoch,\n       (date_part('epoch', COALESCE(m.due_at, s.due_at)) * 1e3)::text AS due_ms",
+        'core/store/sql/delays.sql.ts',
+        "${epochMs('COALESCE(m.due_at, s.due_at)')}::text AS due_ms",
+        "(date_part('epoch', COALESCE(m.due_at, s.due_at)) * 1e3)::text AS due_ms",
       ),
     ],
     kinds: ['callers'],

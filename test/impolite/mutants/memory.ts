@@ -5,7 +5,7 @@ const LONG = 'A commit long after the delay was due went unseen';
 
 /** What was left inside a savepoint stays, though the savepoint is rolled back. */
 const KEEPS_WHAT_WAS_UNDONE = patch(
-  'transactions/commit-hooks.ts',
+  'core/transactions/commit-hooks.ts',
   `    pending.pieces = pending.pieces.filter((piece) => piece.depth <= depth);
 `,
   '',
@@ -17,7 +17,11 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     about: 'takes what anybody says by NOTIFY for what a row says',
     hole: POISONED,
     patches: [
-      patch('worker/hint-follower.ts', "group: null }, 'hinted')", "group: null }, 'confirmed')"),
+      patch(
+        'core/worker/hint-follower.ts',
+        "group: null }, 'hinted')",
+        "group: null }, 'confirmed')",
+      ),
     ],
     kinds: ['callers'],
     programs: 30,
@@ -29,7 +33,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: POISONED,
     patches: [
       KEEPS_WHAT_WAS_UNDONE,
-      patch('worker/engine.ts', "certain ? 'confirmed' : 'hinted'", "'confirmed'"),
+      patch('core/worker/engine.ts', "certain ? 'confirmed' : 'hinted'", "'confirmed'"),
     ],
     kinds: ['callers'],
     programs: 30,
@@ -42,9 +46,9 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     patches: [
       KEEPS_WHAT_WAS_UNDONE,
       patch(
-        'client/writes.ts',
-        'if (certain) this.heard.disarm(id);',
-        'if (certain || true) this.heard.disarm(id);',
+        'core/client/announcements.ts',
+        'if (certain) this.engine.disarm(id);',
+        'if (certain || true) this.engine.disarm(id);',
       ),
     ],
     kinds: ['callers'],
@@ -57,7 +61,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: 'A wheel full of volatile timers stopped durable delays',
     patches: [
       patch(
-        'timer-wheel/wheel.service.ts',
+        'core/timer-wheel/wheel.service.ts',
         `    this.#channels.push(channel);
 `,
         `    const add = channel.add.bind(channel);
@@ -79,7 +83,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: LONG,
     patches: [
       patch(
-        'worker/announcer.ts',
+        'core/worker/announcer.ts',
         'written.databaseMs + performance.now() - written.monotonicMs',
         'written.databaseMs',
       ),
@@ -94,9 +98,9 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: LONG,
     patches: [
       patch(
-        'worker/scanner.ts',
-        'return Math.min(EVERY_MS_MAX, this.leaseMs / 2);',
-        'return this.leaseMs / 2;',
+        'core/worker/scanner.ts',
+        'return Math.min(EVERY_MS_MAX, this.parts.options.leaseMs / 2);',
+        'return this.parts.options.leaseMs / 2;',
       ),
     ],
     kinds: ['lost-answers'],

@@ -16,18 +16,18 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: SAVEPOINT,
     patches: [
       patch(
-        'store/delay.store.ts',
-        `  const wait = runner.transaction === undefined ? 'a while' : 'at once';
-  const [placed] = await look(wait, looks === 1 ? 'first' : 'again');
+        'core/store/delay.store.ts',
+        `  return (await look(runner.transaction === undefined ? 'a while' : 'at once'))[0];
 `,
         `  const isWithin = runner.transaction !== undefined;
   if (isWithin) await runner.query('SAVEPOINT look', []);
-  const [placed] = await look('a while', looks === 1 ? 'first' : 'again');
+  const [placed] = await look('a while');
   if (isWithin) {
     const wroteNothing = ['running', 'absent', 'again'].includes(placed?.verdict ?? 'again');
     if (wroteNothing) await runner.query('ROLLBACK TO SAVEPOINT look', []);
     await runner.query('RELEASE SAVEPOINT look', []);
   }
+  return placed;
 `,
       ),
     ],
@@ -41,7 +41,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: HALF_A_CALL,
     patches: [
       patch(
-        'transactions/calls-in-order.ts',
+        'core/transactions/calls-in-order.ts',
         '      if (before !== undefined) await before;\n',
         '',
       ),
@@ -56,7 +56,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: BEHIND_THE_END,
     patches: [
       patch(
-        'transactions/commit-hooks.ts',
+        'core/transactions/commit-hooks.ts',
         `  return ending !== undefined && (ending.sent > 0 || ending.isOver);
 `,
         `  return ending !== undefined && ending.isOver;
@@ -73,7 +73,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: AFTER_THE_END,
     patches: [
       patch(
-        'transactions/transaction-guard.ts',
+        'core/transactions/transaction-guard.ts',
         `    this.#isOver = true;
     this.#handlers.seal();
 `,
@@ -90,7 +90,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: '`completed`, and COMMIT had been answered by ROLLBACK',
     patches: [
       patch(
-        'transactions/attempt-session.ts',
+        'core/transactions/attempt-session.ts',
         `      throw isInFailedTransaction(error) ? new DelayRolledBackError() : error;
 `,
         `      if (isInFailedTransaction(error)) return { command: 'COMMIT' } as QueryResult;
@@ -108,7 +108,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: "A caller's COMMIT that was answered by ROLLBACK, unnoticed",
     patches: [
       patch(
-        'transactions/commit-hooks.ts',
+        'core/transactions/commit-hooks.ts',
         "return ended?.end === 'rolled back' ? Promise.reject(new DelayRolledBackError()) : undefined;",
         'return void ended;',
       ),
@@ -123,7 +123,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: FOREIGN,
     patches: [
       patch(
-        'transactions/callers-transaction.ts',
+        'core/transactions/transactions.ts',
         `  const chosen = managerIn(options);
 `,
         `  const its = currentCall();
@@ -142,14 +142,14 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: CHAINED,
     patches: [
       patch(
-        'database/session-watch.ts',
+        'core/database/session-watch.ts',
         `        return this.#over('committed');
 `,
         `        return void (this.#last = tag);
 `,
       ),
       patch(
-        'database/session-watch.ts',
+        'core/database/session-watch.ts',
         `    if (!this.#isOpen && wasOpen) this.#over('rolled back');
 `,
         `    if (!this.#isOpen && wasOpen) this.#over(this.#last === 'COMMIT' ? 'committed' : 'rolled back');
@@ -157,7 +157,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
 `,
       ),
       patch(
-        'database/session-watch.ts',
+        'core/database/session-watch.ts',
         `  #transactions = 0;
 `,
         `  #transactions = 0;
@@ -175,7 +175,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: UNREAD,
     patches: [
       patch(
-        'transactions/transaction-end.ts',
+        'core/transactions/transaction-end.ts',
         "depth += mark === '/*' ? 1 : -1;",
         "depth = mark === '/*' ? 1 : 0;",
       ),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
+import { Notifier } from '../../../src/delay-queue/core/cluster/notifier.js';
 import type { CancelOptions, CancelResult } from 'nestjs-delay-queue';
 import { NAMES } from '../../support/acting-node.js';
 import { signal } from '../../support/delay-node.js';

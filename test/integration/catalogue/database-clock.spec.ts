@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
+import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from '../engine/support/stage-of-each.js';

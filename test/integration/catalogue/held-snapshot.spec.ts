@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { tablesOf } from '../../../src/delay-queue/database/tables.js';
-import { loadSql } from '../../../src/delay-queue/store/sql/fetch.sql.js';
+import { qualifiedTables } from '../../../src/delay-queue/core/database/tables.js';
+import { loadSql } from '../../../src/delay-queue/core/store/sql/fetch.sql.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { explain } from '../../support/explain.js';
 import { OtherNode } from '../../support/other-node.js';
@@ -78,7 +78,7 @@ async function load(fromMs: number): Promise<number> {
     null,
     'instance',
   ];
-  return (await explain(client, loadSql(tablesOf('delay_queue')), parameters)).buffers;
+  return (await explain(client, loadSql(qualifiedTables('delay_queue')), parameters)).buffers;
 }
 
 it('a snapshot that somebody holds open keeps the dead rows, and the loader steps over them', async () => {

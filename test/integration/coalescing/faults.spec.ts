@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayOutcomeUnknownError, DelayShutdownError } from 'nestjs-delay-queue';
-import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
+import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
 import { type DelayNode, type NodeSetup, plainHandler } from '../../support/delay-node.js';
 import { OpenTransactions } from '../../support/open-transactions.js';
 import { Stage } from '../engine/support/stage.js';

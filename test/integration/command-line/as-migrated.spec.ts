@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { delayQueueMigrations } from 'nestjs-delay-queue';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { driftFindings } from '../../../src/delay-queue/command-line/doctor-tables.js';
-import type { Finding } from '../../../src/delay-queue/command-line/finding.js';
-import { AS_MIGRATED } from '../../../src/delay-queue/store/tables/as-migrated.js';
+import { driftFindings } from '../../../src/delay-queue/cli/doctor-tables.js';
+import type { Finding } from '../../../src/delay-queue/core/store/checks/finding.js';
+import { AS_MIGRATED } from '../../../src/delay-queue/core/store/checks/as-migrated.js';
 import {
   type Catalogued,
-  catalogueOf,
-  driftOf,
-} from '../../../src/delay-queue/store/tables/drift.js';
+  readCatalogue,
+  findDrift,
+} from '../../../src/delay-queue/core/store/checks/drift.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 /** Everything that the migrations make, changed in each way, in a transaction that is rolled back. */
@@ -22,7 +22,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   dataSource = await new DataSource({ type: 'postgres', url: database.url }).initialize();
   runner = dataSource.createQueryRunner();
-  all = await catalogueOf(runner, 'delay_queue');
+  all = await readCatalogue(runner, 'delay_queue');
 });
 
 afterAll(async () => {
@@ -31,7 +31,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const FILE = new URL('../../../src/delay-queue/store/tables/as-migrated.ts', import.meta.url);
+const FILE = new URL('../../../src/delay-queue/core/store/checks/as-migrated.ts', import.meta.url);
 const LINE = 100;
 
 /** As the file holds it: paragraphs of definitions, broken between two of them. */
@@ -137,12 +137,16 @@ const ofConstraint = ({ of, name, is }: Catalogued): Change[] => {
   ];
 };
 
-const ofFunction = ({ of, name }: Catalogued): Change[] =>
+const ofFunction = ({ of, name, is }: Catalogued): Change[] =>
   [
     `DROP FUNCTION {f}`,
-    ...['SECURITY DEFINER', 'SET work_mem = 64', 'RESET ALL', 'STRICT', 'STABLE'].map(
-      (change) => `ALTER FUNCTION {f} ${change}`,
-    ),
+    ...[
+      `SECURITY ${is.includes('DEFINER') ? 'INVOKER' : 'DEFINER'}`,
+      'SET work_mem = 64',
+      'RESET ALL',
+      'STRICT',
+      'STABLE',
+    ].map((change) => `ALTER FUNCTION {f} ${change}`),
     `UPDATE pg_proc SET prosrc = 'BEGIN RETURN NULL; END' WHERE oid = '{f}'::regprocedure`,
     `CREATE FUNCTION delay_queue.${of}(text) RETURNS text LANGUAGE sql AS 'SELECT NULL::text'`,
   ].map((sql) => [sql.replace('{f}', `delay_queue.${name}`), of]);
@@ -194,7 +198,7 @@ const inTurn = (changes: Change[][]): Change[] =>
   changes.flatMap((each, n) => each.filter((_, m) => changes.length < 9 || m % 4 === n % 4));
 
 const findingsNow = async (): Promise<Finding[]> =>
-  driftFindings('delay_queue', await catalogueOf(runner, 'delay_queue')).filter(
+  driftFindings('delay_queue', await readCatalogue(runner, 'delay_queue')).filter(
     ({ level }) => level !== 'ok',
   );
 
@@ -225,7 +229,7 @@ describe('whatever differs is found by its name, and mended by what the finding 
         await mend(findings);
         const left = HAS_NO_REMEDY.test(sql)
           ? []
-          : driftOf(await catalogueOf(runner, 'delay_queue'));
+          : findDrift(await readCatalogue(runner, 'delay_queue'));
         if (!isTold || left.length > 0) wrong.push({ sql, findings, left });
       } catch (error) {
         wrong.push({ sql, error: (error as Error).message });

@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { listenFinding } from '../../../src/delay-queue/command-line/doctor-server.js';
-import { examine, type Ages } from '../../../src/delay-queue/command-line/doctor.js';
-import type { Finding } from '../../../src/delay-queue/command-line/finding.js';
-import { parse } from '../../../src/delay-queue/command-line/parse.js';
-import { withSession } from '../../../src/delay-queue/command-line/session.js';
+import { listenFinding } from '../../../src/delay-queue/cli/doctor-server.js';
+import { examine, type Ages } from '../../../src/delay-queue/cli/doctor.js';
+import type { Finding } from '../../../src/delay-queue/core/store/checks/finding.js';
+import { parse } from '../../../src/delay-queue/cli/parse.js';
+import { withSession } from '../../../src/delay-queue/cli/session.js';
 import { createTestDatabase } from '../../support/database.js';
 import { until } from '../../support/until.js';
 import { commandLine } from './support/command-line.js';
@@ -149,7 +149,7 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
   [
     `ALTER DATABASE {db} SET default_transaction_isolation = 'serializable'`,
     'ALTER DATABASE {db} RESET default_transaction_isolation',
-    /problem isolation: default_transaction_isolation is serializable/,
+    /problem isolation: default_transaction_isolation is 'serializable'/,
   ],
   [
     'ALTER DATABASE {db} SET default_transaction_read_only = on',
@@ -186,13 +186,13 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
   [
     `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at) VALUES ('a', '{}', '2020-01-01', '2020-01-01', now())`,
     'TRUNCATE delay_queue.delay',
-    /problem unserved: 1 delay of a are due, and no live node serves it/,
+    /problem unserved: 1 delay of a is due, the oldest for .*, and no live node serves the name/,
   ],
   [
     `INSERT INTO delay_queue.node (id, names, present, started_at, seen_at) VALUES ('n1', '{a}', false, now(), now());
      INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at) VALUES ('a', '{}', now() - interval '1 hour', now() - interval '1 hour', now())`,
     'TRUNCATE delay_queue.delay, delay_queue.node',
-    /problem late: a is late: 1 delay wait, the oldest for 1 h/,
+    /problem late: 1 delay of a is late, the oldest by 1 h/,
   ],
   [
     `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at) VALUES ('a', '{}', '2099-01-01', '2099-01-01', now())`,
@@ -207,12 +207,12 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
   [
     `INSERT INTO delay_queue.pause (paused_at, until, name, group_id, reason) VALUES (now() - interval '3 days', 'infinity', 'a', '', 'down')`,
     'TRUNCATE delay_queue.pause',
-    /notice paused: a is paused for 3 d, without an end: down/,
+    /notice paused: a has been paused for 3 d, with no end time: down/,
   ],
   [
     `INSERT INTO delay_queue.node (id, names, present, started_at, seen_at) VALUES ('n1', '{a}', false, now(), now() - interval '1 hour')`,
     'TRUNCATE delay_queue.node',
-    /notice nodes: the node n1 is silent for 1 h/,
+    /notice nodes: the node n1 has been silent for 1 h/,
   ],
   [
     `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, leased_by, leased_until)
@@ -259,7 +259,7 @@ describe('what is planted in the database is found', () => {
     await holder.query('SELECT FROM delay_queue.delay');
     expect(await newly({ snapshotMs: 0 })).toEqual([
       expect.stringMatching(
-        /^notice snapshots: the session \d+ \(.* idle in transaction\) holds a snapshot/,
+        /^notice snapshots: session \d+ of .*, idle in transaction has held a snapshot/,
       ),
     ]);
   });
@@ -318,7 +318,9 @@ describe('what is planted in the database is found', () => {
     const found = await newly();
     expect(found).toEqual([
       'notice drift: the table delay is set to autovacuum_vacuum_threshold=2000000000',
-      expect.stringMatching(/^notice dead-rows: delay has 100,100 dead rows beside \d live ones/),
+      expect.stringMatching(
+        /^notice dead-rows: delay has 100,100 dead rows beside \d live ones; last vacuum/,
+      ),
     ]);
     await database.query('TRUNCATE delay_queue.delay');
     await database.query('VACUUM delay_queue.delay');
@@ -332,7 +334,9 @@ describe('what is planted in the database is found', () => {
       VALUES ('a', '{}', now(), now(), now(), 'n1', now() + interval '1 hour')`);
     expect(await newly()).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/^problem nodes: the node n1 is silent for 1 h and holds 1 delay$/),
+        expect.stringMatching(
+          /^problem nodes: the node n1 has been silent for 1 h and holds 1 delay$/,
+        ),
       ]),
     );
     await database.query('TRUNCATE delay_queue.delay, delay_queue.node');

@@ -1,12 +1,15 @@
 import { expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openDatabase } from './support/database.js';
 
 /** The program as a process of its own; what `run` does in this process is tested beside this file. */
 const ROOT = new URL('../../../', import.meta.url);
-const MAIN = fileURLToPath(new URL('src/delay-queue/command-line/main.ts', ROOT));
+const MAIN = fileURLToPath(new URL('src/delay-queue/cli/main.ts', ROOT));
 const LOADER = new URL('tools/swc-loader.mjs', ROOT).href;
 
 const database = openDatabase();
@@ -54,6 +57,31 @@ it('the program connects by the variables of pg, prints a document, and ends', a
 it('its version is that of the package', async () => {
   const { code, out } = await program(['--version'], {});
   expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/) });
+});
+
+/** Addresses of all modules that it loads, as V8's coverage has them. */
+async function loadedBy(args: string[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'loaded-'));
+  try {
+    await program(args, { NODE_V8_COVERAGE: folder, DATABASE_URL: database.url });
+    // The loader's thread writes a file of its own.
+    const files = await readdir(folder);
+    const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')));
+    return [...texts.join('').matchAll(/"url":"([^"]+)"/g)].map(([, url]) => url).join('\n');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+it('help, and a refusal of wrong usage, load neither TypeORM nor the driver', async () => {
+  const [typeorm, driver] = [/typeorm/, /node_modules\/pg\//];
+  for (const args of [['--help'], ['cancel', '--help'], ['cancle'], ['list', '--nmae', 'a']]) {
+    const loaded = await loadedBy(args);
+    expect(loaded).toMatch(/\/cli\/parse\.ts/);
+    expect([args, typeorm.exec(loaded), driver.exec(loaded)]).toEqual([args, null, null]);
+  }
+  const loaded = await loadedBy(['status']);
+  expect([typeorm.test(loaded), driver.test(loaded)]).toEqual([true, true]);
 });
 
 it('SIGINT ends a change between two pages, with what was done', async () => {

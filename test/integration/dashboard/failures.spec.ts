@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { Client, type ClientConfig, Pool } from 'pg';
-import { failureOf } from '../../../src/delay-queue/command-line/failures.js';
+import { failureOf } from '../../../src/delay-queue/cli/failures.js';
 import type { ProblemKind } from '../../../src/delay-queue/dashboard/contract.js';
-import { filtered, refusalOf } from '../../../src/delay-queue/dashboard/failures.js';
-import { goneOf } from '../../../src/delay-queue/health/report.js';
+import { filtered, asRefusal } from '../../../src/delay-queue/dashboard/failures.js';
+import { goneOf } from '../../../src/delay-queue/ops/report.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 let database: TestDatabase;
@@ -132,7 +132,7 @@ const WORDS = CAUSES.map(([, , words]) => words);
 it.each(CAUSES)('%s is told as %s', async (_cause, problem, words, fail) => {
   const error = await fail();
   const reported: unknown[] = [];
-  const refusal = refusalOf(error, (each) => reported.push(each));
+  const refusal = asRefusal(error, (each) => reported.push(each));
   expect(refusal.body).toEqual({ problem, message: expect.stringMatching(new RegExp(words, 'i')) });
   expect(reported).toEqual([]);
   const texts = [refusal.message, goneOf(error).text, failureOf(error, 'delay_queue').text];
@@ -142,7 +142,7 @@ it.each(CAUSES)('%s is told as %s', async (_cause, problem, words, fail) => {
   const narrowed = await filtered({ name: 'x' }, Promise.reject(error)).catch(
     (each: unknown) => each,
   );
-  expect(refusalOf(narrowed, () => {}).message.includes('Narrow the filter')).toBe(
+  expect(asRefusal(narrowed, () => {}).message.includes('Narrow the filter')).toBe(
     problem === 'slow',
   );
   const all = await filtered({}, Promise.reject(error)).catch((each: unknown) => each);
@@ -152,8 +152,8 @@ it.each(CAUSES)('%s is told as %s', async (_cause, problem, words, fail) => {
 it('a mistake of ours is reported, and is no trouble of the database', async () => {
   const error = await ran('SELECT 1/0');
   const reported: unknown[] = [];
-  expect(refusalOf(error, (each) => reported.push(each)).problem).toBe('failed');
+  expect(asRefusal(error, (each) => reported.push(each)).problem).toBe('failed');
   expect(reported).toEqual([error]);
   expect(goneOf(error).text).toMatch(/^the database refuses the statement: /);
-  expect(refusalOf(new TypeError('timeout of undefined'), () => {}).problem).toBe('failed');
+  expect(asRefusal(new TypeError('timeout of undefined'), () => {}).problem).toBe('failed');
 });

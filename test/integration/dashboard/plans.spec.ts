@@ -1,13 +1,13 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { SETTINGS } from '../../../src/delay-queue/dashboard/dashboard-database.js';
-import { bring } from '../../../src/delay-queue/database/connection-config.js';
+import { bring } from '../../../src/delay-queue/core/database/connection-config.js';
 import { DelaySearch } from '../../../src/delay-queue/dashboard/search.js';
-import type { SearchFilter } from '../../../src/delay-queue/dashboard/contract.js';
+import type { SearchFilter } from '../../../src/delay-queue/dashboard/search.table.js';
 import { Rights } from '../../../src/delay-queue/dashboard/rights.js';
-import { Payloads } from '../../../src/delay-queue/config/payloads.js';
-import type { ResolvedOptions } from '../../../src/delay-queue/config/options.js';
-import type { Runner } from '../../../src/delay-queue/database/runner.js';
+import { Payloads } from '../../../src/delay-queue/core/config/payloads.js';
+import type { ResolvedOptions } from '../../../src/delay-queue/core/config/options.js';
+import type { Runner } from '../../../src/delay-queue/core/database/runner.js';
 import {
   ENDS_READ_MAX,
   OverviewStore,
@@ -73,9 +73,9 @@ class ReadingRunner implements Runner {
 
 const VIEWERS: Record<string, Scope> = {
   all: {},
-  'one name': { names: [SERVED] },
-  'a rare name': { names: ['test.none'] },
-  'a group': { groups: ['g'] },
+  'one name': { name: [SERVED] },
+  'a rare name': { name: ['test.none'] },
+  'a group': { group: ['g'] },
 };
 
 const options = {

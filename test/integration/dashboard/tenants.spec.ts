@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import type { DashboardGrant } from 'nestjs-delay-queue/dashboard';
-import { RESOLVED_OPTIONS } from '../../../src/delay-queue/config/options.js';
+import { RESOLVED_OPTIONS } from '../../../src/delay-queue/core/config/options.js';
 import type { OperationLine } from '../../../src/delay-queue/dashboard/contract.js';
 import type { DashboardQueue } from '../../../src/delay-queue/dashboard/queue.js';
-import { routesOf } from '../../../src/delay-queue/dashboard/routes.js';
+import { apiRoutes } from '../../../src/delay-queue/dashboard/routes.js';
 import { DashboardApp } from '../../support/dashboard-app.js';
 import { operationWhen } from '../../support/dashboard-operations.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
@@ -223,7 +223,7 @@ it('each route of the table is asked', () => {
     dashboard: {},
     closing: new AbortController().signal,
   };
-  const routes = routesOf({ ...queue, ...parts } as unknown as DashboardQueue);
+  const routes = apiRoutes({ ...queue, ...parts } as unknown as DashboardQueue);
   expect(Object.keys(CALLS).toSorted()).toEqual(
     routes.map(({ method, path }) => `${method} ${path}`).toSorted(),
   );

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { DelayUnbegunError } from 'nestjs-delay-queue';
 import type { PoolClient } from 'pg';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { attemptPoolOf, occupyAttempts } from '../../support/attempt-sessions.js';
 import { fencedBatchHandler, fencedHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { openProxy, type PostgresProxy } from '../../chaos/proxy/proxy.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { IS_LISTENER } from '../../support/listener.js';

@@ -1,10 +1,10 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
-import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
-import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { type Pruner, prunersOf } from '../../../src/delay-queue/worker/pruner.js';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
+import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
+import { type Pruner, createPruners } from '../../../src/delay-queue/core/worker/pruner.js';
+import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';
 
@@ -50,12 +50,14 @@ it.each([
 ])('%s, nodes of processes that were only ever killed go away', async (_, historyKeeps) => {
   await seen(KILLED, 'killed ', '25 hours');
   await seen(1, 'killed today ', '23 hours');
-  pruners = prunersOf(store, historyKeeps, new DelayEvents());
-  const forget = jest.spyOn(store, 'forgetNodes');
+  pruners = createPruners(store, historyKeeps, new DelayEvents());
+  const forget = jest.spyOn(store, 'forget');
   const forgot = async (): Promise<unknown[]> => {
-    const results = await Promise.all(forget.mock.results.map(({ value }) => value));
+    const { calls, results } = forget.mock;
+    const ofNodes = results.filter((_result, index) => calls[index]?.[0] === 'node');
+    const counts = await Promise.all(ofNodes.map(({ value }) => value));
     await settled();
-    return results;
+    return counts;
   };
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
   for (const pruner of pruners) pruner.start();
@@ -77,7 +79,7 @@ it('a node says goodbye for itself alone, and one that is locked holds up nobody
   await other.connect();
   try {
     await other.query(`BEGIN; SELECT FROM delay_queue.node WHERE id = 'old 2' FOR UPDATE`);
-    expect(await store.forgetNodes(86_400_000, 2)).toBe(2);
+    expect(await store.forget('node', 86_400_000, 2)).toBe(2);
     expect(await nodes()).toEqual(['old 2']);
   } finally {
     await other.end();

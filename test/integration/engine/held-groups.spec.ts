@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { Scanner } from '../../../src/delay-queue/worker/scanner.js';
+import { Scanner } from '../../../src/delay-queue/core/worker/scanner.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';

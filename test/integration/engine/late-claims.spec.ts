@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
 import { clientRunner } from '../../support/other-node.js';
 import { stageOfEach } from './support/stage-of-each.js';

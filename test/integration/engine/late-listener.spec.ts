@@ -1,9 +1,9 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
+import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
 import { plainHandler, type Signal, signal } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
-import { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
+import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 
 const stage = stageOfEach();
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayLeaseLostError, DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
-import type { Attempt } from '../../../src/delay-queue/worker/attempt.js';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import type { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
+import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { ActingNode } from '../../support/acting-node.js';
 import { signal } from '../../support/delay-node.js';
 

@@ -118,7 +118,7 @@ describe('a start is refused', () => {
       await (await stage.start({ url: url.href, providers: [noop] })).stop();
       await stage.sql('ALTER TABLE delay_queue.delay ENABLE ROW LEVEL SECURITY');
       const text = await refusal(refusedStart({ url: url.href, providers: [noop] }));
-      expect(text).toMatch(/row-level security.*"delay_queue"\.delay:.*BYPASSRLS/);
+      expect(text).toMatch(/row-level security.*"delay_queue"\.delay\..*BYPASSRLS/);
     } finally {
       await stage.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     }

@@ -10,9 +10,9 @@ import { pathToFileURL } from 'node:url';
 import { DataSource } from 'typeorm';
 import { appModule, plainHandler, signal } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
-import { Worker } from '../../../src/delay-queue/worker/worker.js';
-import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
-import { Declarations } from '../../../src/delay-queue/worker/declarations.js';
+import { Worker } from '../../../src/delay-queue/core/worker/worker.js';
+import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
+import { Declarations } from '../../../src/delay-queue/core/worker/declarations.js';
 
 const stage = stageOfEach({ force: true });
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';

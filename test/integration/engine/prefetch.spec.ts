@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
-import { InFlight } from '../../../src/delay-queue/worker/claims.js';
-import { Loop } from '../../../src/delay-queue/worker/loop.js';
-import { type NameState, NameStates } from '../../../src/delay-queue/worker/name-state.js';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
+import { Loop } from '../../../src/delay-queue/core/worker/loop.js';
+import { type NameState, NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
+import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
@@ -204,7 +204,7 @@ describe.each<[string, HandlerOf]>([
     await schedule();
     await waiting();
     const heard = signal();
-    stage.parts.intercept(InFlight, 'abort', ({ real }) => {
+    stage.parts.intercept(Jobs, 'abort', ({ real }) => {
       real();
       heard.resolve();
     });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { presenceSql } from '../../../src/delay-queue/store/sql/fragments/clock.js';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { presenceSql } from '../../../src/delay-queue/core/store/sql/fragments/clock.js';
+import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { plainHandler, type DelayNode } from '../../support/delay-node.js';
 import { IS_LISTENER } from '../../support/listener.js';
 import { stageOfEach } from './support/stage-of-each.js';

@@ -1,13 +1,13 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
-import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
-import { Scanner } from '../../../src/delay-queue/worker/scanner.js';
-import type { SweptPage } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
-import { NO_LOCK } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
+import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
+import type { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
+import { Scanner } from '../../../src/delay-queue/core/worker/scanner.js';
+import type { SweptPage } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
+import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
+import { NO_LOCK } from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';
 import { insertOverdue } from './support/overdue.js';
@@ -72,14 +72,14 @@ beforeEach(async () => {
       return overflows;
     },
   };
-  scanner = new Scanner(
-    store,
+  scanner = new Scanner({
+    nodeStore: store,
     nodes,
-    LEASE_MS,
-    queue as TimerQueue,
-    NO_LOCK.number,
-    new DelayEvents(),
-  );
+    options: { leaseMs: LEASE_MS },
+    queue: queue as TimerQueue,
+    listener: { processLock: NO_LOCK },
+    events: new DelayEvents(),
+  });
   nodes.changed.on(() => scanner.restart());
   // The scanner's timers and its clock; what the connection waits for stays real.
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
@@ -182,7 +182,7 @@ describe('Scanner', () => {
   it('begins anew when it has fetched what lies behind: what was left out may lie anywhere', async () => {
     await client.query(...insertOverdue(NAME, 5_000));
     const walks: number[] = [];
-    queue.offer = ({ id }, _source, walk = 0) => offered.push(id) === walks.push(walk);
+    queue.offer = ({ id }, _source, walk) => offered.push(id) === walks.push(walk ?? 0);
     room = 1;
     start();
     const before = await passes();

@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import {
-  hears,
-  listen,
-  PROBE_MS,
-  SessionProof,
-} from '../../../src/delay-queue/cluster/session-proof.js';
-import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
-import type { Runner } from '../../../src/delay-queue/database/runner.js';
+import { SessionProof } from '../../../src/delay-queue/core/cluster/session-proof.js';
+import { hears, startListening, PROBE_MS } from '../../../src/delay-queue/core/cluster/hearing.js';
+import type { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
+import type { Runner } from '../../../src/delay-queue/core/database/runner.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 const CHANNEL = 'test_probe';
@@ -28,7 +24,7 @@ afterAll(async () => {
 
 it('a process that stands still while it is told hears all the same', async () => {
   const [listener, sender] = clients as [Client, Client];
-  await listen(listener, CHANNEL);
+  await startListening(listener, CHANNEL);
   const runner: Runner = {
     query: async (text, values) => {
       const sent = sender.query(text, values);

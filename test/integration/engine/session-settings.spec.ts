@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Client, type ClientConfig } from 'pg';
-import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
-import { engineSettings } from '../../../src/delay-queue/database/connection-config.js';
+import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
+import { engineSettings } from '../../../src/delay-queue/core/database/connection-config.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { OF_THIS_DATABASE } from '../../support/of-this-database.js';
 import { until } from '../../support/until.js';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { spread } from '../../../src/delay-queue/store/rows/attempt-rows.js';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { spread } from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
+import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
+import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { EFFECT_TABLE, stageOfEach } from './support/stage-of-each.js';
 

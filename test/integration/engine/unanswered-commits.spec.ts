@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import type { PoolClient } from 'pg';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { attemptPoolOf } from '../../support/attempt-sessions.js';
 import { fencedHandler } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';

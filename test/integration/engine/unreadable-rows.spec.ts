@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DelayQueueOptions, OnDelayOptions } from 'nestjs-delay-queue';
 import type { Type } from '@nestjs/common';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
+import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { batchHandler, fencedHandler, plainHandler } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
 

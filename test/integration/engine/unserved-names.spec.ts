@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { until } from '../../support/until.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { Duration } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
-import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
+import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
 import { openProxy, type PostgresProxy } from '../../chaos/proxy/proxy.js';
 import { type DelayNode, fencedHandler, type NodeSetup, signal } from '../../support/delay-node.js';
 import { Stage } from '../engine/support/stage.js';

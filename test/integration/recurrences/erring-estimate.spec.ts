@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
+import { DatabaseClock } from '../../../src/delay-queue/core/database/database-clock.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { type Repeats, repeated } from '../../support/repeated.js';
 import { stageOfEach } from '../engine/support/stage-of-each.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type DeclaredRow,
   RecurrenceStore,
-} from '../../../src/delay-queue/store/recurrence.store.js';
+} from '../../../src/delay-queue/core/store/recurrence.store.js';
 import { Stage } from '../engine/support/stage.js';
 
 /**

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayHealth } from 'nestjs-delay-queue';
-import { AGES, examine } from '../../../src/delay-queue/command-line/doctor.js';
-import { parse } from '../../../src/delay-queue/command-line/parse.js';
-import { withSession } from '../../../src/delay-queue/command-line/session.js';
+import { AGES, examine } from '../../../src/delay-queue/cli/doctor.js';
+import { parse } from '../../../src/delay-queue/cli/parse.js';
+import { withSession } from '../../../src/delay-queue/cli/session.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { repeated } from '../../support/repeated.js';

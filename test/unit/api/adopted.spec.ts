@@ -1,6 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- as query builders have it, and hostile */
 import { expect, it } from '@jest/globals';
-import { adopted } from '../../../src/delay-queue/api/adopted.js';
+import { adopted } from '../../../src/delay-queue/core/api/adopted.js';
 
 it.each([undefined, null, 5, 'a text', {}, [], () => {}, { then: 'no function' }])(
   '%p is no promise, and stays what it is',

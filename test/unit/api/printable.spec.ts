@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import { printable, printableError } from 'nestjs-delay-queue';
-import { describeError, quoted } from '../../../src/delay-queue/api/error-text.js';
-import { DiscardDelay } from '../../../src/delay-queue/api/errors.js';
+import { describeError, quoted } from '../../../src/delay-queue/core/api/error-text.js';
+import { DiscardDelay } from '../../../src/delay-queue/core/api/errors.js';
 
 /** Acts on a terminal or a log, or cannot be seen. */
 const ACTING = [

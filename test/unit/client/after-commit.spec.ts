@@ -3,13 +3,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayInvalidError, DelayRolledBackError } from 'nestjs-delay-queue';
 import type { DataSource, EntityManager } from 'typeorm';
-import { SessionWatch } from '../../../src/delay-queue/database/session-watch.js';
+import { SessionWatch } from '../../../src/delay-queue/core/database/session-watch.js';
 import {
   AfterCommit,
-  belongsInside,
   TransactionEnds,
+  belongsInside,
   transactionNow,
-} from '../../../src/delay-queue/transactions/commit-hooks.js';
+} from '../../../src/delay-queue/core/transactions/commit-hooks.js';
 
 /** A runner of TypeORM on a session, and what TypeORM tells its subscribers. */
 class FakeRunner {

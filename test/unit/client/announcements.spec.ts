@@ -1,10 +1,12 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { Announcements } from '../../../src/delay-queue/client/writes.js';
-import type { Committed } from '../../../src/delay-queue/transactions/commit-hooks.js';
+import { DelayEvents } from 'nestjs-delay-queue';
+import { Announcements } from '../../../src/delay-queue/core/client/announcements.js';
+import type { Committed } from '../../../src/delay-queue/core/transactions/commit-hooks.js';
 
 /** What waits for the commit. */
 let waiting: Committed[];
 let heard: unknown[][];
+let events: DelayEvents;
 let announcements: Announcements;
 
 const TARGET = { name: 'a', key: 'k', group: 'g' };
@@ -14,37 +16,37 @@ const tells =
   (...given: unknown[]): void =>
     void heard.push([what, ...given]);
 
-const announcing = (isOn: boolean): Announcements =>
-  new Announcements(
+beforeEach(() => {
+  [waiting, heard] = [[], []];
+  events = new DelayEvents();
+  announcements = new Announcements(
     {
-      onCommit: (_: unknown, committed: Committed) => waiting.push(committed),
-    } as never,
-    {
+      afterCommit: {
+        onCommit: (_: unknown, committed: Committed) => waiting.push(committed),
+      } as never,
       announce: tells('announce'),
       disarm: tells('disarm'),
       pausesChanged: tells('pauses'),
       rerunAsked: tells('rerun'),
     },
-    { isOn, follows: (name) => name === 'a', committed: tells('traced') },
+    events,
   );
-
-beforeEach(() => {
-  [waiting, heard] = [[], []];
-  announcements = announcing(false);
 });
 
-/** @returns what the engine, and the trace, have heard of it */
+/** @returns what the engine and the listener have heard of it */
 function commit(certain: boolean): unknown[][] {
   for (const committed of waiting) committed(certain);
   return heard;
 }
 
 const placed = { verdict: 'scheduled', id: 1, epoch: 2, wakeMs: 3, nowMs: 4 } as never;
+const cancelled = { verdict: 'cancelled', id: 1, epoch: null, wakeMs: null } as never;
+const rerun = { verdict: 'rerun', id: 1, epoch: null, wakeMs: null } as never;
 
 it.each([true, false])(
   'what was written is told of at the commit, and whether that is certain: %p',
   (certain) => {
-    announcements.written(undefined, TARGET, placed, { failed: true, answeredAtMs: 5 });
+    announcements.announce(undefined, TARGET, placed, true, 5);
     expect(heard).toEqual([]);
     const wake = {
       id: 1,
@@ -61,29 +63,31 @@ it.each([true, false])(
 );
 
 it('what was not written is not told of', () => {
-  announcements.written(undefined, TARGET, { ...(placed as object), wakeMs: null } as never);
-  announcements.written(undefined, TARGET, { ...(placed as object), epoch: null } as never);
+  announcements.announce(undefined, TARGET, { ...(placed as object), wakeMs: null } as never);
+  announcements.announce(undefined, TARGET, { ...(placed as object), epoch: null } as never);
   expect(waiting).toEqual([]);
 });
 
 it('what was cancelled is forgotten when that is certain', () => {
-  announcements.cancelled(undefined, TARGET, 1);
+  announcements.announce(undefined, TARGET, cancelled);
   expect(commit(false)).toEqual([]);
   expect(commit(true)).toEqual([['disarm', 1]]);
 });
 
 it('that a key is to run once more is told at once', () => {
-  announcements.rerun(undefined, TARGET, 1);
+  announcements.announce(undefined, TARGET, rerun);
   expect(commit(false)).toEqual([['rerun']]);
 });
 
-it('a trace hears of what it follows, and of nothing else', () => {
-  announcements = announcing(true);
-  announcements.cancelled(undefined, { name: 'b', key: null }, 2);
-  announcements.cancelled(undefined, TARGET, 1);
-  expect(commit(true)).toEqual([
-    ['disarm', 2],
-    ['disarm', 1],
-    ['traced', { name: 'a', key: 'k', id: 1, verdict: 'cancelled', wakeMs: null, certain: true }],
+it('a listener hears of each write at its commit, and whether that is certain', () => {
+  events.on('written', tells('written'));
+  announcements.announce(undefined, TARGET, placed);
+  announcements.announce(undefined, TARGET, cancelled);
+  announcements.announce(undefined, TARGET, rerun);
+  const written = { id: '1', name: 'a', key: 'k', wakeAt: null, certain: false };
+  expect(commit(false).filter(([what]) => what === 'written')).toEqual([
+    ['written', { ...written, verdict: 'scheduled', wakeAt: new Date(3) }],
+    ['written', { ...written, verdict: 'cancelled' }],
+    ['written', { ...written, verdict: 'rerun' }],
   ]);
 });

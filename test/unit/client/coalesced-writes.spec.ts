@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { CoalescedWrites } from '../../../src/delay-queue/client/coalesced-writes.js';
-import type { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
-import type { Runner } from '../../../src/delay-queue/database/runner.js';
+import { CoalescedWrites } from '../../../src/delay-queue/core/client/coalesced-writes.js';
+import type { DelayStore } from '../../../src/delay-queue/core/store/delay.store.js';
+import type { Runner } from '../../../src/delay-queue/core/database/runner.js';
 
 const LIMIT_MS = 15_000;
 
@@ -14,13 +14,11 @@ beforeEach(() => {
   jest.useFakeTimers();
   codes = {};
   const store = { cancelTogether: (runner: Runner) => runner.query('', []) };
-  writes = new CoalescedWrites({
-    store: store as unknown as DelayStore,
-    runners: { alone: silent, together: silent },
-    limits: { limitMs: LIMIT_MS },
-    drainWithinMs: 0,
-    schema: 'delay_queue',
-  });
+  writes = new CoalescedWrites(
+    store as unknown as DelayStore,
+    { writes: silent, together: silent, limitMs: LIMIT_MS },
+    { drainTimeoutMs: 0, installation: { schema: 'delay_queue', clock: 'database' } },
+  );
 });
 
 afterEach(async () => {

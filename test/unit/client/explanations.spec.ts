@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { inWords } from '../../../src/delay-queue/api/error-text.js';
-import { explanationOf } from '../../../src/delay-queue/client/explanations.js';
-import type { ExplainedRow } from '../../../src/delay-queue/store/sql/explain.sql.js';
+import { inWords } from '../../../src/delay-queue/core/api/error-text.js';
+import { explanationOf } from '../../../src/delay-queue/core/client/explanations.js';
+import type { ExplainedRow } from '../../../src/delay-queue/core/store/sql/explain.sql.js';
 
 const NOW = Date.UTC(2026, 10, 26, 8, 13, 4);
 const MINUTE = 60_000;

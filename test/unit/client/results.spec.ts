@@ -5,14 +5,14 @@ import {
   pauseOf,
   recordOf,
   statsOf,
-} from '../../../src/delay-queue/client/results.js';
-import { answerOf } from '../../../src/delay-queue/client/writes.js';
-import { DelayCodecError } from '../../../src/delay-queue/api/errors.js';
-import type { Payloads } from '../../../src/delay-queue/config/payloads.js';
-import { NO_EXTRAS } from '../../../src/delay-queue/store/rows/columns.js';
-import type { Placed } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import type { FoundRow, ListedRow } from '../../../src/delay-queue/store/sql/delays.sql.js';
-import type { EndedRow } from '../../../src/delay-queue/store/sql/history.sql.js';
+  changeResult,
+} from '../../../src/delay-queue/core/client/results.js';
+import { DelayCodecError } from '../../../src/delay-queue/core/api/errors.js';
+import type { Payloads } from '../../../src/delay-queue/core/config/payloads.js';
+import { NO_EXTRAS } from '../../../src/delay-queue/core/store/rows/columns.js';
+import type { Placed } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
+import type { FoundRow, ListedRow } from '../../../src/delay-queue/core/store/sql/delays.sql.js';
+import type { EndedRow } from '../../../src/delay-queue/core/store/sql/history.sql.js';
 import '../../support/delay-payloads.js';
 
 const ROW: FoundRow = {
@@ -186,12 +186,15 @@ it('what has ended is told as its line has it', () => {
 it('an answer tells of a rerun that it has taken back, where something runs', () => {
   const placed = { id: 7, dueMs: 1_000, rerunCancelled: true } as Placed;
   const told = { id: '7', dueAt: new Date(1_000) };
-  expect(answerOf('running', placed)).toEqual({
+  expect(changeResult({ ...placed, verdict: 'running' })).toEqual({
     verdict: 'running',
     ...told,
     rerunCancelled: true,
   });
-  expect(answerOf('cancelled', placed)).toEqual({ verdict: 'cancelled', ...told });
+  expect(changeResult({ ...placed, verdict: 'cancelled' })).toEqual({
+    verdict: 'cancelled',
+    ...told,
+  });
 });
 
 it('a pause has an end, or none', () => {

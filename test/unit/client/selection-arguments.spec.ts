@@ -1,16 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   changeOptionsOf,
-  endedFilterOf,
-  filterOf,
   nextOf,
   pageOf,
   pauseOptionsOf,
   type StoryPosition,
-  storyFilterOf,
   storyPageOf,
   topGroupsOf,
-} from '../../../src/delay-queue/client/arguments.js';
+} from '../../../src/delay-queue/core/client/arguments.js';
+import {
+  endedFilter,
+  liveFilter,
+  storyFilter,
+} from '../../../src/delay-queue/core/store/filter.table.js';
 
 const ANY = { mayBeEmpty: true };
 const INSTANT = new Date(0);
@@ -32,29 +34,29 @@ describe('a filter', () => {
       state: ['dead', 'running'],
       repeating: false,
     };
-    expect({ ...filterOf(live, ANY) }).toEqual({
+    expect({ ...liveFilter(live, ANY) }).toEqual({
       ...parsed,
-      names: ['a.b'],
-      groups: ['g'],
-      states: ['dead', 'running'],
+      name: ['a.b'],
+      group: ['g'],
+      state: ['dead', 'running'],
       repeating: false,
     });
     const ended = { ...texts, name: ['a', 'b'], state: 'superseded', endedFrom: INSTANT };
-    expect({ ...endedFilterOf({ ...ended, endedBefore: INSTANT }) }).toEqual({
+    expect({ ...endedFilter({ ...ended, endedBefore: INSTANT }) }).toEqual({
       ...parsed,
-      names: ['a', 'b'],
-      endStates: ['superseded'],
+      name: ['a', 'b'],
+      state: ['superseded'],
       endedFrom: ISO,
       endedBefore: ISO,
     });
-    expect({ ...storyFilterOf('k') }).toEqual({ key: 'k' });
-    expect({ ...storyFilterOf({ group: ['g', 'h'] }) }).toEqual({ groups: ['g', 'h'] });
+    expect({ ...storyFilter('k') }).toEqual({ key: 'k' });
+    expect({ ...storyFilter({ group: ['g', 'h'] }) }).toEqual({ group: ['g', 'h'] });
   });
 
   it('inherits nothing, and is of all only where that may be', () => {
-    expect(Object.getPrototypeOf(filterOf({}, ANY))).toBeNull();
-    expect(Object.keys(endedFilterOf({}))).toEqual([]);
-    for (const parse of [() => filterOf({}, { mayBeEmpty: false }), () => storyFilterOf({})]) {
+    expect(Object.getPrototypeOf(liveFilter({}, ANY))).toBeNull();
+    expect(Object.keys(endedFilter({}))).toEqual([]);
+    for (const parse of [() => liveFilter({}, { mayBeEmpty: false }), () => storyFilter({})]) {
       expect(parse).toThrow(
         'filter: needs at least one condition: an empty filter matches every delay',
       );
@@ -75,12 +77,12 @@ describe('a filter', () => {
     [{ groupPrefix: 'x'.repeat(256) }, 'filter.groupPrefix'],
     [{ error: 'x'.repeat(1_001) }, 'filter.error'],
   ])('%# is refused by its field', (filter, message) => {
-    expect(() => filterOf(filter, ANY)).toThrow(message);
+    expect(() => liveFilter(filter, ANY)).toThrow(message);
   });
 
   it('takes as much as that', () => {
     const most = { name: names(100), keyPrefix: 'x'.repeat(255), error: 'x'.repeat(1_000) };
-    expect(filterOf(most, ANY)).toMatchObject({ names: most.name, error: most.error });
+    expect(liveFilter(most, ANY)).toMatchObject({ name: most.name, error: most.error });
   });
 });
 

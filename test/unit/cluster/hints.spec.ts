@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
+import { Notifier } from '../../../src/delay-queue/core/cluster/notifier.js';
 import {
   encodeAborts,
   encodeVacant,
@@ -8,10 +8,10 @@ import {
   nodesHint,
   parseHint,
   probeHint,
-} from '../../../src/delay-queue/cluster/hint.js';
-import { groupNumber } from '../../../src/delay-queue/store/rows/attempt-rows.js';
-import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
+} from '../../../src/delay-queue/core/cluster/hint.js';
+import { groupNumber } from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
+import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
+import type { Wake } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
 import { signal } from '../../support/delay-node.js';
 
 const wake = (id: number, more: Partial<Wake> = {}): Wake => ({

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { EventEmitter } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { nodesHint } from '../../../src/delay-queue/cluster/hint.js';
-import { HintListener } from '../../../src/delay-queue/cluster/listener.js';
-import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
-import { Idle } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
+import { nodesHint } from '../../../src/delay-queue/core/cluster/hint.js';
+import { HintListener } from '../../../src/delay-queue/core/cluster/listener.js';
+import type { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
+import { Idle } from '../../../src/delay-queue/core/tasks/recurring-task.js';
+import { TaskHealth } from '../../../src/delay-queue/core/tasks/task-health.js';
 import { signal } from '../../support/delay-node.js';
 
 const CHANNEL = 'delay_queue';
@@ -173,7 +173,7 @@ describe('a listener whose connection ends', () => {
   });
 
   it('while the node is idle does without, until that is over', async () => {
-    idle.begin();
+    idle.isOn = true;
     cut();
     await pass(600_000);
     expect([tries(), told]).toEqual([1, []]);

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { NameWatch } from '../../../src/delay-queue/cluster/nodes.js';
+import { NameWatch } from '../../../src/delay-queue/core/cluster/name-watch.js';
 
 it.each<[string, beats: (string | null)[], advice: number]>([
   ['of a process that ended, whatever it was named', ['other', 'own', 'own'], 0],

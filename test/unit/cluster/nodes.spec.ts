@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { Nodes, UnservedNames } from '../../../src/delay-queue/cluster/nodes.js';
+import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
+import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
+import { UnservedNames } from '../../../src/delay-queue/core/cluster/unserved-names.js';
 import {
   groupNumber,
   groupNumberSql,
   spread,
   spreadSql,
-} from '../../../src/delay-queue/store/rows/attempt-rows.js';
+} from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
 import { fileDatabase } from '../../support/file-database.js';
 
 /** One view per node, each of all the others. */

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
-import { type Hint, parseHint } from '../../../src/delay-queue/cluster/hint.js';
-import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { groupNumber } from '../../../src/delay-queue/store/rows/attempt-rows.js';
-import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
+import { Notifier } from '../../../src/delay-queue/core/cluster/notifier.js';
+import { type Hint, parseHint } from '../../../src/delay-queue/core/cluster/hint.js';
+import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
+import { groupNumber } from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
+import type { Wake } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
 import { type Signal, signal } from '../../support/delay-node.js';
 
 const wake = (id: number): Wake => ({

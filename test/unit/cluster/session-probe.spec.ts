@@ -2,15 +2,15 @@ import { EventEmitter } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Client } from 'pg';
-import { probeHint } from '../../../src/delay-queue/cluster/hint.js';
+import { probeHint } from '../../../src/delay-queue/core/cluster/hint.js';
+import { SessionProof } from '../../../src/delay-queue/core/cluster/session-proof.js';
 import {
   hears,
   type Hearing,
   PROBE_MS,
-  SessionProof,
-  unlisten,
-} from '../../../src/delay-queue/cluster/session-proof.js';
-import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
+  stopListening,
+} from '../../../src/delay-queue/core/cluster/hearing.js';
+import type { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
 import { type Signal, signal } from '../../support/delay-node.js';
 
 /** A connection that listens; a pooler may lend it another session for each statement. */
@@ -130,16 +130,16 @@ describe('whether a client hears', () => {
 describe('a session of a pooler that listens in vain', () => {
   it('is told to stop, whenever the pooler lends it again', async () => {
     sessions = [5, 6, 7, 8];
-    await unlisten(asClient(client), 'a "b"', 7);
+    await stopListening(asClient(client), 'a "b"', 7);
     expect(client.said).toHaveLength(3);
     expect(client.said[0]).toMatch(/^UNLISTEN "a ""b"""; SELECT /);
   });
 
   it('is given up after twenty tries, or an error', async () => {
-    await unlisten(asClient(client), 'channel', 7);
+    await stopListening(asClient(client), 'channel', 7);
     expect(client.said).toHaveLength(20);
     failing = true;
-    await unlisten(asClient(client), 'channel', 7);
+    await stopListening(asClient(client), 'channel', 7);
     expect(client.said).toHaveLength(21);
   });
 });

@@ -4,42 +4,39 @@ import {
   connectionFindings,
   serverFindings,
   settingFindings,
-} from '../../../src/delay-queue/command-line/doctor-server.js';
-import { sizeFindings } from '../../../src/delay-queue/command-line/doctor-tables.js';
-import type { ServerFound } from '../../../src/delay-queue/store/doctor.store.js';
+} from '../../../src/delay-queue/cli/doctor-server.js';
+import { judge } from '../../../src/delay-queue/core/store/checks/finding.js';
+import { SIZE_CHECKS } from '../../../src/delay-queue/ops/checks/vacuum.js';
+import type { ServerNow } from '../../../src/delay-queue/cli/doctor.sql.js';
 
 /** What no test can plant in the server that all tests share; the rest is planted in a database. */
-const SOUND: ServerFound = {
+const SOUND: ServerNow = {
   version: '18.4',
-  version_num: '180004',
+  versionNum: 180_004,
   encoding: 'UTF8',
-  client_encoding: 'UTF8',
+  clientEncoding: 'UTF8',
   isolation: 'read committed',
-  read_only: 'off',
-  is_standby: 'false',
-  jit: 'off',
-  autovacuum: 'on',
-  track_counts: 'on',
-  max_connections: '100',
+  isReadOnly: false,
+  isStandby: false,
+  connectionsMax: 100,
   role: 'shop',
-  quoted_role: 'shop',
   database: 'shop',
-  connections: '10',
-  now_ms: '0',
+  connections: 10,
+  nowMs: 0,
 };
 
-const levels = (change: Partial<ServerFound>) =>
+const levels = (change: Partial<ServerNow>) =>
   serverFindings({ ...SOUND, ...change }, '1.0.0')
     .filter(({ level }) => level !== 'ok')
     .map(({ level, check }) => `${level} ${check}`);
 
 it.each([
   [{}, []],
-  [{ version: '13.2', version_num: '130002' }, ['problem versions']],
+  [{ version: '13.2', versionNum: 130_002 }, ['problem versions']],
   [{ encoding: 'LATIN1' }, ['problem encoding']],
-  [{ client_encoding: 'LATIN1' }, ['problem encoding']],
-  [{ is_standby: 'true', read_only: 'on' }, ['problem writes']],
-  [{ read_only: 'on' }, ['notice writes']],
+  [{ clientEncoding: 'LATIN1' }, ['problem encoding']],
+  [{ isStandby: true, isReadOnly: true }, ['problem writes']],
+  [{ isReadOnly: true }, ['notice writes']],
 ])('a server with %j', (change, told) => {
   expect(levels(change)).toEqual(told);
 });
@@ -59,7 +56,7 @@ describe('connections', () => {
     [10, 15, 'notice'],
     [81, 0, 'problem'],
   ])('%d of 100 open, and %d nodes: %s', (connections, nodes, level) => {
-    const given = { ...SOUND, connections: String(connections) };
+    const given = { ...SOUND, connections };
     expect(connectionFindings(given, nodes)).toMatchObject([{ level, check: 'connections' }]);
   });
 });
@@ -74,6 +71,7 @@ it.each([
 
 it('indexes that are mostly air are a notice, with what builds them again', () => {
   const relation = {
+    schema: 'q',
     table: 'delay',
     rows: 1_000,
     deadRows: 0,
@@ -82,12 +80,12 @@ it('indexes that are mostly air are a notice, with what builds them again', () =
     isVacuumed: true,
     vacuumedAt: null,
   };
-  expect(sizeFindings('q', [relation])).toMatchObject([{ level: 'ok', check: 'size' }]);
-  expect(sizeFindings('q', [{ ...relation, indexBytes: 101_550_001 }])).toMatchObject([
+  expect(judge(SIZE_CHECKS, relation)).toEqual([]);
+  expect(judge(SIZE_CHECKS, { ...relation, indexBytes: 101_550_001 })).toMatchObject([
     {
       level: 'notice',
       check: 'bloat',
-      found: 'the indexes of delay have 97 MiB for 1,000 rows',
+      found: 'the indexes of delay take 97 MiB for 1,000 rows',
       sql: 'REINDEX TABLE CONCURRENTLY "q".delay',
     },
   ]);

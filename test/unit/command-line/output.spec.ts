@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { passwordsOf, withoutPasswords } from '../../../src/delay-queue/command-line/failures.js';
-import { duration, jsonOf, table } from '../../../src/delay-queue/command-line/output.js';
+import { passwordsOf, withoutPasswords } from '../../../src/delay-queue/cli/failures.js';
+import { duration, jsonOf, table } from '../../../src/delay-queue/cli/output.js';
 
 /** As the code points of what acts: a pattern of them would be one itself. */
 const ACTS: readonly (readonly [number, number])[] = [

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { COMMANDS } from '../../../src/delay-queue/command-line/commands.js';
-import { filterFrom } from '../../../src/delay-queue/command-line/filter.js';
-import { generalHelp, helpOf } from '../../../src/delay-queue/command-line/help.js';
-import { meantBy, parse } from '../../../src/delay-queue/command-line/parse.js';
+import { COMMANDS } from '../../../src/delay-queue/cli/commands.js';
+import { filterFrom } from '../../../src/delay-queue/cli/filter.js';
+import { generalHelp, helpOf } from '../../../src/delay-queue/cli/help.js';
+import { meantBy, parse } from '../../../src/delay-queue/cli/parse.js';
 
 describe('what is wrong with a command line is said, and what would be right', () => {
   it.each([

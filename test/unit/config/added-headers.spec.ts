@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { checkHeaders, withHeaders } from '../../../src/delay-queue/config/schedule-options.js';
+import { checkHeaders, withHeaders } from '../../../src/delay-queue/core/config/headers.js';
 
 /** The headers of a trace beside those of a caller. */
 

@@ -1,14 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayInvalidError } from '../../../src/delay-queue/api/errors.js';
-import { atStart, blamedOn } from '../../../src/delay-queue/config/known-options.js';
-import { checkSchema } from '../../../src/delay-queue/config/resolve-options.js';
+import { DelayInvalidError } from '../../../src/delay-queue/core/api/errors.js';
+import { atStart, blamedOn } from '../../../src/delay-queue/core/config/known-options.js';
+import { checkSchema } from '../../../src/delay-queue/core/config/resolve-options.js';
+import { checkKey, checkName } from '../../../src/delay-queue/core/config/checks.js';
 import {
-  checkKey,
-  checkName,
   parseScheduleItem,
   parseScheduleOptions,
-} from '../../../src/delay-queue/config/schedule-options.js';
+} from '../../../src/delay-queue/core/config/schedule-options.js';
 
 function accepted(key: string): string | undefined {
   try {

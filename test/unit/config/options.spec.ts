@@ -4,9 +4,12 @@ import {
   BACKOFF_DEFAULT,
   backoffMs,
   functionPolicy,
-} from '../../../src/delay-queue/config/backoff.js';
-import { checkAsyncOptions, checkModuleOptions } from '../../../src/delay-queue/config/options.js';
-import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
+} from '../../../src/delay-queue/core/config/backoff.js';
+import {
+  checkAsyncOptions,
+  checkModuleOptions,
+} from '../../../src/delay-queue/core/config/options.js';
+import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
 
 const pass = (_: unknown, next: () => Promise<void>): Promise<void> => next();
 

@@ -1,11 +1,11 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayInvalidError } from '../../../src/delay-queue/api/errors.js';
+import { DelayInvalidError } from '../../../src/delay-queue/core/api/errors.js';
 import {
   encodePayload,
   PAYLOAD_BYTES_MAX,
-} from '../../../src/delay-queue/config/payload-encoder.js';
+} from '../../../src/delay-queue/core/config/payload-encoder.js';
 
 const encode = (payload: unknown, bytesMax = PAYLOAD_BYTES_MAX): string =>
   encodePayload(payload, bytesMax);

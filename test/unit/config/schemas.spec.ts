@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { OnDelay, type PayloadSchema } from 'nestjs-delay-queue';
 import { z } from 'zod';
-import { Payloads } from '../../../src/delay-queue/config/payloads.js';
+import { Payloads } from '../../../src/delay-queue/core/config/payloads.js';
 import { explored, refusalOf } from '../handlers/explored.js';
 
 const Amount = z.object({ cents: z.number() });

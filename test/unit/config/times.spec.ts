@@ -7,7 +7,7 @@ import {
   parseDurationMs,
   parseRescheduleTo,
   parseWhen,
-} from '../../../src/delay-queue/config/durations.js';
+} from '../../../src/delay-queue/core/config/durations.js';
 
 const upTo = (max: number) => fc.double({ min: 0, max, noNaN: true });
 const leaseMs = (value: unknown): number => parseDurationBetween(value, 'lease', '1s', '1h');

@@ -1,12 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { isoOf, localOf } from '../../../src/delay-queue/dashboard/page/parts/local-time.js';
+import {
+  isoFromLocal,
+  localFromMs,
+} from '../../../src/delay-queue/dashboard/page/parts/local-time.js';
 
 /** In a process of its own, because the time zone of one cannot change. */
 function isosIn(zone: string, locals: readonly string[]): (string | null)[] {
   const script = `
-    import { isoOf } from './src/delay-queue/dashboard/page/parts/local-time.ts';
-    process.stdout.write(JSON.stringify(${JSON.stringify(locals)}.map(isoOf)));`;
+    import { isoFromLocal } from './src/delay-queue/dashboard/page/parts/local-time.ts';
+    process.stdout.write(JSON.stringify(${JSON.stringify(locals)}.map(isoFromLocal)));`;
   const args = ['--import', './tools/swc-loader.mjs', '--input-type=module', '-e', script];
   const env = { ...process.env, TZ: zone };
   return JSON.parse(execFileSync(process.execPath, args, { env, encoding: 'utf8' })) as string[];
@@ -46,7 +49,9 @@ describe('a local time that a viewer types', () => {
   });
 
   it('is shown as it was typed', () => {
-    expect(isoOf(localOf(Date.UTC(2030, 0, 31, 9, 30)))).toBe('2030-01-31T09:30:00.000Z');
-    expect(localOf(NaN)).toBe('');
+    expect(isoFromLocal(localFromMs(Date.UTC(2030, 0, 31, 9, 30)))).toBe(
+      '2030-01-31T09:30:00.000Z',
+    );
+    expect(localFromMs(NaN)).toBe('');
   });
 });

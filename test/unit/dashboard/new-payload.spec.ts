@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { array, assert, constantFrom, jsonValue, property, string } from 'fast-check';
 import { placeOfError } from '../../../src/delay-queue/dashboard/page/act/json-place.js';
-import { jsonOf, plainFieldsOf } from '../../../src/delay-queue/dashboard/page/act/plain-fields.js';
+import {
+  plainJson,
+  readPlainFields,
+} from '../../../src/delay-queue/dashboard/page/act/plain-fields.js';
 
 const isJson = (text: string): boolean => {
   try {
@@ -80,7 +83,7 @@ describe('the form of a payload', () => {
   };
 
   it('has an input for each field of an object of plain ones', () => {
-    expect(plainFieldsOf(schema)).toEqual([
+    expect(readPlainFields(schema)).toEqual([
       { name: 'orderId', kind: 'integer', isRequired: true, description: null, choices: [] },
       {
         name: 'note',
@@ -102,16 +105,16 @@ describe('the form of a payload', () => {
     ['choices that are no texts', { type: 'object', properties: { a: { enum: [1, 'x'] } } }],
     ['no field', { type: 'object', properties: {} }],
   ])('is none for %s', (_what, its) => {
-    expect(plainFieldsOf(its)).toBeNull();
+    expect(readPlainFields(its)).toBeNull();
   });
 
   it('keeps numbers as they were typed, and leaves out what is empty', () => {
-    const fields = plainFieldsOf(schema)!;
+    const fields = readPlainFields(schema)!;
     const values = { orderId: '12345678901234567890', express: 'false', note: '' };
-    expect(jsonOf(fields, values)).toBe(
+    expect(plainJson(fields, values)).toBe(
       '{ "orderId": 12345678901234567890, "note": "", "express": false }',
     );
-    expect(jsonOf(fields, { orderId: '1; drop', note: '"' })).toBe(
+    expect(plainJson(fields, { orderId: '1; drop', note: '"' })).toBe(
       '{ "orderId": "1; drop", "note": "\\"" }',
     );
   });

@@ -2,7 +2,6 @@ import { afterEach, expect, it } from '@jest/globals';
 import { DelayUnavailableError } from 'nestjs-delay-queue';
 import type { OperationLine } from '../../../src/delay-queue/dashboard/contract.js';
 import type { OperationLog } from '../../../src/delay-queue/dashboard/operation-log.js';
-import { OperationNews } from '../../../src/delay-queue/dashboard/operation-news.js';
 import { Operations } from '../../../src/delay-queue/dashboard/operations.js';
 import { Rights } from '../../../src/delay-queue/dashboard/rights.js';
 import type { DashboardQueue } from '../../../src/delay-queue/dashboard/queue.js';
@@ -35,15 +34,19 @@ function operationsOf(cancel: Cancel, log: Partial<OperationLog>) {
     closing: closing.signal,
   } as unknown as DashboardQueue;
   const told: OperationLine[] = [];
-  const news = new OperationNews();
-  news.on((line) => told.push(line));
   const all = {
     open: async () => LINE,
     end: async (_id: string, as: OperationLine['state']) => ({ ...LINE, state: as }),
     keep: async () => [],
     ...log,
   } as unknown as OperationLog;
-  const operations = new Operations(queue, all, news, async () => null, 1);
+  const operations = new Operations(
+    queue,
+    all,
+    (line) => told.push(line),
+    async () => null,
+    1,
+  );
   return { operations, told, held, closing };
 }
 

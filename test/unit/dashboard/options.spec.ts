@@ -4,7 +4,7 @@ import {
   type DelayQueueDashboardOptions,
   resolveDashboardOptions,
 } from '../../../src/delay-queue/dashboard/options.js';
-import { Rights, rightsOf } from '../../../src/delay-queue/dashboard/rights.js';
+import { Rights, resolveRights } from '../../../src/delay-queue/dashboard/rights.js';
 
 const authorize = () => null;
 
@@ -58,7 +58,7 @@ describe('options', () => {
 
 /** @returns what a request from there may do */
 const asked = (remoteAddress: string, headers: Record<string, string>) =>
-  rightsOf(
+  resolveRights(
     { socket: { remoteAddress }, headers } as unknown as IncomingMessage,
     resolved({ authorize: 'loopback' }).authorize,
   );
@@ -110,14 +110,14 @@ describe('rights', () => {
     [{ who: 'anna', actions: 'all', groups: [7] }, /groups: must be a list/],
     [{ who: 'anna', actions: 'all', groups: Array(101).fill('g') }, /groups/],
   ])('%j is no grant', async (grant, message) => {
-    const given = rightsOf({} as IncomingMessage, () => grant as never);
+    const given = resolveRights({} as IncomingMessage, () => grant as never);
     await expect(given).rejects.toThrow(message);
     await expect(given).rejects.toThrow(/^DelayQueueDashboardModule: authorize: /);
   });
 
   it('without view there is nothing', async () => {
     const grant = { who: 'anna', actions: ['cancel'] } as const;
-    expect(await rightsOf({} as IncomingMessage, () => grant)).toBeUndefined();
+    expect(await resolveRights({} as IncomingMessage, () => grant)).toBeUndefined();
     expect(new Rights(grant).may('cancel')).toBe(false);
   });
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import type { SearchFilter, SearchPage } from '../../../src/delay-queue/dashboard/contract.js';
+import type { SearchPage } from '../../../src/delay-queue/dashboard/contract.js';
+import type { SearchFilter } from '../../../src/delay-queue/dashboard/search.table.js';
 import {
-  eraseFilterOf,
-  orderFilterOf,
+  toEraseFilter,
+  toOrderFilter,
 } from '../../../src/delay-queue/dashboard/page/act/order-filter.js';
 
 describe('the order for all that match', () => {
@@ -13,7 +14,7 @@ describe('the order for all that match', () => {
     [{ q: 'eu', name: 'a' }, 'group', { group: 'eu', name: 'a' }],
     [{ q: 'a', errorLine: '' }, 'name', { name: 'a', errorLine: '' }],
   ])('of %j, taken for a %s, is %j', (filter, meaning, order) => {
-    expect(orderFilterOf(filter, meaning)).toEqual(order);
+    expect(toOrderFilter(filter, meaning)).toEqual(order);
   });
 
   it.each<[string, SearchFilter, SearchPage['meaning']]>([
@@ -24,7 +25,7 @@ describe('the order for all that match', () => {
     ['of what ended since', { name: 'a', endedFrom: '2030-01-01T00:00:00.000Z' }, null],
     ['of what ended before', { name: 'a', endedBefore: '2030-01-01T00:00:00.000Z' }, null],
   ])('%s is not given', (_what, filter, meaning) => {
-    expect(orderFilterOf(filter, meaning)).toBeNull();
+    expect(toOrderFilter(filter, meaning)).toBeNull();
   });
 });
 
@@ -39,6 +40,6 @@ describe('an erase', () => {
     [{ group: 'a', error: 'b' }, null, null],
     [{}, null, null],
   ])('of %j, taken for a %s, is of %j', (filter, meaning, erased) => {
-    expect(eraseFilterOf(filter, meaning)).toEqual(erased);
+    expect(toEraseFilter(filter, meaning)).toEqual(erased);
   });
 });

@@ -4,7 +4,10 @@ import type {
   StoryDelay,
   StoryView,
 } from '../../../src/delay-queue/dashboard/contract.js';
-import { eventsOf, lanesOf } from '../../../src/delay-queue/dashboard/page/story/story-events.js';
+import {
+  storyEvents,
+  storyLanes,
+} from '../../../src/delay-queue/dashboard/page/story/story-events.js';
 
 const at = (seconds: number): string =>
   new Date(Date.UTC(2026, 0, 1) + seconds * 1_000).toISOString();
@@ -57,7 +60,7 @@ const operation: OperationLine = {
 
 const tried = (startedAt: string) => ({
   attempt: 1,
-  outcome: 'failed',
+  outcome: 'failed' as const,
   node: 'n',
   startedAt,
   endedAt: startedAt,
@@ -66,11 +69,13 @@ const tried = (startedAt: string) => ({
 
 /** When it comes due, as the story of that run says. */
 const wakes = (its: Partial<StoryDelay>): string[] =>
-  eventsOf(story([run('1', its)])).flatMap(({ what, at: when }) => (what === 'due' ? [when] : []));
+  storyEvents(story([run('1', its)])).flatMap(({ what, at: when }) =>
+    what === 'due' ? [when] : [],
+  );
 
 /** When that run died, as its story says. */
 const died = (its: Partial<StoryDelay>): string[] =>
-  eventsOf(story([run('1', { state: 'dead', wakeAt: null, ...its })])).flatMap(
+  storyEvents(story([run('1', { state: 'dead', wakeAt: null, ...its })])).flatMap(
     ({ what, at: when }) => (what === 'dead' ? [when] : []),
   );
 
@@ -83,7 +88,7 @@ describe('the story of a key', () => {
     });
     const refund = run('3', { createdAt: at(20), attemptLog: [tried(at(25))], wakeAt: at(90) });
     expect(
-      eventsOf(story([refund, closed], [operation])).map((event) => [
+      storyEvents(story([refund, closed], [operation])).map((event) => [
         event.what,
         'lane' in event ? event.lane : null,
       ]),
@@ -116,7 +121,7 @@ describe('the story of a key', () => {
       run('90071992547409931', {}),
       run('90071992547409930', {}),
     ];
-    expect(lanesOf(story(runs)).map(({ id }) => id)).toEqual([
+    expect(storyLanes(story(runs)).map(({ id }) => id)).toEqual([
       '9',
       '10',
       '90071992547409930',

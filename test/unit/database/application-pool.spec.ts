@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { Pool } from 'pg';
-import { renewPool, watchPool } from '../../../src/delay-queue/database/application-pool.js';
+import { renewPool, watchPool } from '../../../src/delay-queue/core/database/application-pool.js';
 
 /** A connection of the application's, as `pg` has them. */
 class FakeClient extends EventEmitter {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayUnavailableError } from 'nestjs-delay-queue';
 import type { DataSource } from 'typeorm';
-import { BorrowedConnection } from '../../../src/delay-queue/database/borrowed-connection.js';
+import { BorrowedConnection } from '../../../src/delay-queue/core/database/borrowed-connection.js';
 import { signal } from '../../support/delay-node.js';
 
 const LIMIT_MS = 15_000;

@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import {
   type DataSourceChoice,
   dataSourceProvider,
-} from '../../../src/delay-queue/database/chosen-data-source.js';
+} from '../../../src/delay-queue/core/database/chosen-data-source.js';
 
 /** What the factory makes of what Nest has found. */
 const chosenFrom = (choice: DataSourceChoice | undefined, ...found: unknown[]): unknown =>

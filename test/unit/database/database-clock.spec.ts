@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
+import { DatabaseClock } from '../../../src/delay-queue/core/database/database-clock.js';
 
 /** The database is ahead of this process's monotonic clock by so much. */
 const OFFSET_MS = 1_760_000_000_000;

@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events';
 import { beforeEach, expect, it } from '@jest/globals';
 import { DelayUnavailableError } from 'nestjs-delay-queue';
 import type { Pool } from 'pg';
-import { OwnPool } from '../../../src/delay-queue/database/own-pool.js';
-import type { PreparedStatements } from '../../../src/delay-queue/database/prepared-statements.js';
+import { OwnPool } from '../../../src/delay-queue/core/database/own-pool.js';
+import type { PreparedStatements } from '../../../src/delay-queue/core/database/prepared-statements.js';
 
 /** A pool of `pg`, as far as it matters: what was given back last is handed out first. */
 class FakePool extends EventEmitter {

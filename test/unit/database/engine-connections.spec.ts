@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
+import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
 
 type Config = Record<string, unknown>;
 

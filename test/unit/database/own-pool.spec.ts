@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
-import { OwnPool } from '../../../src/delay-queue/database/own-pool.js';
-import type { PreparedStatements } from '../../../src/delay-queue/database/prepared-statements.js';
+import { OwnPool } from '../../../src/delay-queue/core/database/own-pool.js';
+import type { PreparedStatements } from '../../../src/delay-queue/core/database/prepared-statements.js';
 import { type Signal, signal } from '../../support/delay-node.js';
 
 /** A connection, and what was done with it. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { ClientBase } from 'pg';
-import { PreparedStatements } from '../../../src/delay-queue/database/prepared-statements.js';
+import { PreparedStatements } from '../../../src/delay-queue/core/database/prepared-statements.js';
 
 type Sent = string | { name: string; text: string; values: unknown[] };
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { SessionWatch } from '../../../src/delay-queue/database/session-watch.js';
+import { SessionWatch } from '../../../src/delay-queue/core/database/session-watch.js';
 
 /** A session, by what the server says on it. */
 class Session {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { isUnfitSession } from '../../../src/delay-queue/database/driver-errors.js';
+import { isUnfitSession } from '../../../src/delay-queue/core/database/driver-errors.js';
 
 /** What the message catalogs of Postgres 15 say for FATAL and PANIC, and for ERROR. */
 const CATALOGS = {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   type Declaration,
-  declarationOf,
-} from '../../../src/delay-queue/handlers/handler.registry.js';
-import { Payloads } from '../../../src/delay-queue/config/payloads.js';
-import { firstMsOf } from '../../../src/delay-queue/recurrence/recurrence.js';
+  parseDeclaration,
+} from '../../../src/delay-queue/core/handlers/handler.registry.js';
+import { Payloads } from '../../../src/delay-queue/core/config/payloads.js';
+import { firstDueMs } from '../../../src/delay-queue/core/recurrence/recurrence.js';
 
 const declared = (options: unknown): Declaration =>
-  declarationOf('test.a', options, new Payloads(1_000)) as Declaration;
+  parseDeclaration('test.a', options, new Payloads(1_000)) as Declaration;
 
 describe('a declaration', () => {
   it('has its defaults: the wall clock of UTC, one run for all that was missed', () => {
@@ -29,7 +29,7 @@ describe('a declaration', () => {
     [{ cron: '* * * * * *' }, '2026-06-01T12:00:01Z'],
   ])('%j is due for the first time at %s', (options, first) => {
     const nowMs = Date.parse('2026-06-01T12:00:00Z');
-    expect(firstMsOf(declared(options).repeat, nowMs)).toBe(Date.parse(first));
+    expect(firstDueMs(declared(options).repeat, nowMs)).toBe(Date.parse(first));
   });
 
   /** Those of another type are in `test/hostile/wrong-options.spec.ts`. */

@@ -2,17 +2,17 @@ import { afterEach } from '@jest/globals';
 import type { DynamicModule, Provider, Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import type { Delay, DelayContext } from '../../../src/delay-queue/api/delay.js';
-import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { HandlerExplorer } from '../../../src/delay-queue/handlers/handler.explorer.js';
-import { Invoker } from '../../../src/delay-queue/handlers/invoker.js';
-import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { NestEnhancers } from '../../../src/delay-queue/handlers/enhancers.js';
+import type { Delay, DelayContext } from '../../../src/delay-queue/core/api/delay.js';
+import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
+import { HandlerExplorer } from '../../../src/delay-queue/core/handlers/handler.explorer.js';
+import { Invoker } from '../../../src/delay-queue/core/handlers/invoker.js';
+import { HandlerRegistry } from '../../../src/delay-queue/core/handlers/handler.registry.js';
+import { NestEnhancers } from '../../../src/delay-queue/core/handlers/enhancers.js';
 import {
   type DelayQueueOptions,
   RESOLVED_OPTIONS,
-} from '../../../src/delay-queue/config/options.js';
-import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
+} from '../../../src/delay-queue/core/config/options.js';
+import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
 import '../../support/delay-payloads.js';
 
 /** What was called in a test, in order. */

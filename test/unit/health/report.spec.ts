@@ -2,15 +2,15 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import * as fc from 'fast-check';
 import type { HealthReason } from 'nestjs-delay-queue';
 import { signal } from '../../support/delay-node.js';
-import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { Kept, Noticed } from '../../../src/delay-queue/health/readings.js';
+import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
+import { Kept, Noticed } from '../../../src/delay-queue/ops/readings.js';
 import {
   isStuck,
   type NodeReadings,
   reasonsOfNode,
   reasonsOfServer,
   reportOf,
-} from '../../../src/delay-queue/health/report.js';
+} from '../../../src/delay-queue/ops/report.js';
 
 let events: DelayEvents;
 let noticed: Noticed;
@@ -85,7 +85,7 @@ describe('a task that fails', () => {
         task: 'claim',
         forMs: 5_000,
         error: 'Error: no',
-        text: 'claim fails for 5 s: Error: no',
+        text: 'claim has been failing for 5 s: Error: no',
       },
     ]);
   });
@@ -140,6 +140,7 @@ const limits = {
   snapshotAfterMs: 600_000,
 };
 const table = {
+  schema: 'q',
   table: 'delay',
   rows: 1_000,
   deadRows: 0,

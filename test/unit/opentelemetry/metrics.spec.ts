@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { DelayFigures, HealthReason, NameFigures, OverdueFigures } from 'nestjs-delay-queue';
-import { delayChannels, ended } from '../../../src/delay-queue/api/channels.js';
+import { delayChannels, publishEnd } from '../../../src/delay-queue/core/api/channels.js';
 import { ATTRIBUTES, METRICS } from '../../../src/delay-queue/opentelemetry/names.js';
 import { Observer } from '../../../src/delay-queue/opentelemetry/observer.js';
 import { Sdk } from '../../support/opentelemetry.js';
@@ -89,10 +89,10 @@ it('attempts of a name that is served begin at zero, so that the first dead lett
 
 it('statements of another node are not its own', async () => {
   const { load } = delayChannels;
-  ended(load, { node: 'elsewhere', count: 1 });
+  publishEnd(load, { node: 'elsewhere', count: 1 });
   expect(await sdk.metric(METRICS.statements)).toEqual([]);
-  ended(load, { node: 'here', count: 2 });
-  ended(load, { node: 'here', count: 0, error: new RangeError('no') });
+  publishEnd(load, { node: 'here', count: 2 });
+  publishEnd(load, { node: 'here', count: 0, error: new RangeError('no') });
   expect(await valuesOf(METRICS.statements)).toEqual([1, 1]);
   expect(await valuesOf(METRICS.statementRows)).toEqual([2]);
 });

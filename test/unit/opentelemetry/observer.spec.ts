@@ -6,7 +6,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import type { DelayAttemptMessage } from 'nestjs-delay-queue';
-import { delayChannels, ended } from '../../../src/delay-queue/api/channels.js';
+import { delayChannels, publishEnd } from '../../../src/delay-queue/core/api/channels.js';
 import { Observer } from '../../../src/delay-queue/opentelemetry/observer.js';
 
 const exporter = new InMemorySpanExporter();
@@ -68,12 +68,12 @@ it('a batch ends once all its delays have, and has failed if one has', () => {
   observer.runAttempts(batch, () => {});
   const [first, second] = batch as [DelayAttemptMessage, DelayAttemptMessage];
   Object.assign(first, { outcome: 'dead', error: new Error('no') });
-  ended(delayChannels.attempt, first);
+  publishEnd(delayChannels.attempt, first);
   expect(exporter.getFinishedSpans()).toEqual([]);
   Object.assign(second, { outcome: 'completed' });
-  ended(delayChannels.attempt, second);
+  publishEnd(delayChannels.attempt, second);
   // A second report of the same is none.
-  ended(delayChannels.attempt, second);
+  publishEnd(delayChannels.attempt, second);
   const [span, ...others] = exporter.getFinishedSpans();
   expect([span?.status, others]).toEqual([{ code: 2, message: 'Error: no' }, []]);
 });
@@ -144,7 +144,7 @@ it.each(['load', 'schedule'] as const)(
   (channel) => {
     const message = { node: 'here', count: 1 };
     const report = (more = {}): void =>
-      ended<never>(delayChannels[channel] as never, { ...message, ...more } as never);
+      publishEnd<never>(delayChannels[channel] as never, { ...message, ...more } as never);
     report({ node: 'elsewhere' });
     expect(refresh).not.toHaveBeenCalled();
     report();
@@ -168,7 +168,7 @@ it('errors that cannot be read are of another type', () => {
   );
   for (const message of messages) {
     observer.runAttempts([message], () => {});
-    ended(delayChannels.attempt, message);
+    publishEnd(delayChannels.attempt, message);
   }
   const types = exporter.getFinishedSpans().map(({ attributes }) => attributes['error.type']);
   expect(types).toEqual(['_OTHER', '_OTHER', '_OTHER', 'retrying']);

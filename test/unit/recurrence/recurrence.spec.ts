@@ -1,15 +1,14 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { CatchUp } from 'nestjs-delay-queue';
-import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import { Occurrence, occurrenceOf } from '../../../src/delay-queue/recurrence/occurrence.js';
+import { DatabaseClock } from '../../../src/delay-queue/core/database/database-clock.js';
+import { Occurrence, readOccurrence } from '../../../src/delay-queue/core/recurrence/occurrence.js';
 import {
-  cronIn,
-  everyMs,
   MISSED_AFTER_MS,
   Recurrence,
   type StoredRepeat,
-} from '../../../src/delay-queue/recurrence/recurrence.js';
+} from '../../../src/delay-queue/core/recurrence/recurrence.js';
+import { cronIn, everyMs } from '../../../src/delay-queue/core/recurrence/instants.js';
 
 const HOUR = 3_600_000;
 
@@ -266,9 +265,9 @@ describe('the run of an instant', () => {
     expect(of({}).recursAs({ cron: '* * * * *', catchUp: 'latest' })).toBe(false);
   });
   it('what does not recur is no occurrence, nor is what this version cannot read', () => {
-    expect(occurrenceOf(null, NOW_MS, CLOCK)).toBeNull();
-    expect(occurrenceOf({ often: 1 } as never, NOW_MS, CLOCK)).toBeNull();
-    expect(occurrenceOf(EVERY, Number.NaN, CLOCK)).toBeNull();
-    expect(occurrenceOf(EVERY, NOW_MS, CLOCK)?.dueMs).toBe(NOW_MS);
+    expect(readOccurrence(null, NOW_MS, CLOCK)).toBeNull();
+    expect(readOccurrence({ often: 1 } as never, NOW_MS, CLOCK)).toBeNull();
+    expect(readOccurrence(EVERY, Number.NaN, CLOCK)).toBeNull();
+    expect(readOccurrence(EVERY, NOW_MS, CLOCK)?.dueMs).toBe(NOW_MS);
   });
 });

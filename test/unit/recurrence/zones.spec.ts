@@ -3,12 +3,12 @@ import * as fc from 'fast-check';
 import type { CatchUp } from 'nestjs-delay-queue';
 import {
   computedHere,
-  cronIn,
-  firstMsOf,
+  firstDueMs,
   Recurrence,
   type StoredRepeat,
-} from '../../../src/delay-queue/recurrence/recurrence.js';
-import { offsetIn, sameWallClock } from '../../../src/delay-queue/recurrence/zone-rules.js';
+} from '../../../src/delay-queue/core/recurrence/recurrence.js';
+import { cronIn } from '../../../src/delay-queue/core/recurrence/instants.js';
+import { offsetIn, sameWallClock } from '../../../src/delay-queue/core/recurrence/zone-rules.js';
 
 /**
  * Two releases of zone data: what one calls by a name has the rules of the first zone to one node,
@@ -64,7 +64,7 @@ function history(
   all: readonly { node: number; lateMs: number }[],
 ): History {
   const seenBy = (node: number) => ({ cron, catchUp, timeZone: pair[node]! });
-  let dueMs = firstMsOf(seenBy(0), firstMs);
+  let dueMs = firstDueMs(seenBy(0), firstMs);
   let computed: object = computedHere(seenBy(0), dueMs);
   let nowMs = dueMs;
   const found: History = { walls: [], skipped: 0 };
@@ -131,7 +131,7 @@ it('every hour alike, it goes by instants: nothing comes twice or an hour late',
       fc.pre(
         both.every((zone) => offsetIn(zone)(firstMs) % 60 === 0 && zone !== 'Australia/Lord_Howe'),
       );
-      let dueMs = firstMsOf(of(0), firstMs);
+      let dueMs = firstDueMs(of(0), firstMs);
       for (const { node } of all) {
         const { nextMs, more } = new Recurrence(of(node)).goesOn('ran', dueMs, dueMs, dueMs);
         expect([nextMs! - dueMs, more]).toEqual([periodMs, {}]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { DelayUnstableError } from '../../../src/delay-queue/api/errors.js';
-import { isLasting, isTooMuch } from '../../../src/delay-queue/database/driver-errors.js';
-import { inParts, StatementSize } from '../../../src/delay-queue/store/statement-size.js';
+import { DelayUnstableError } from '../../../src/delay-queue/core/api/errors.js';
+import { isLasting, isTooMuch } from '../../../src/delay-queue/core/database/driver-errors.js';
+import { inParts, StatementSize } from '../../../src/delay-queue/core/store/statement-size.js';
 
 const refusedWith = (code: string): Error => Object.assign(new Error(code), { code });
 const OUTLIVED = refusedWith('57014');

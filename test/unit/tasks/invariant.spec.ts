@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { CHECKED, invariant } from '../../../src/delay-queue/tasks/invariant.js';
-import type { Attempt } from '../../../src/delay-queue/worker/attempt.js';
-import { InFlight } from '../../../src/delay-queue/worker/claims.js';
+import { CHECKED, invariant } from '../../../src/delay-queue/core/tasks/invariant.js';
+import type { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
 
 it('invariants are checked in tests, and name what was seen', () => {
   expect(CHECKED).toBe(true);
@@ -12,8 +12,8 @@ it('invariants are checked in tests, and name what was seen', () => {
 const claim = (epoch: number) => ({ id: 1, epoch }) as Attempt;
 
 it('a second claim of one epoch is found where it is taken in', () => {
-  const inFlight = new InFlight();
-  inFlight.add(claim(2));
-  inFlight.add(claim(3));
-  expect(() => inFlight.add(claim(3))).toThrow('one claim of an epoch (3)');
+  const jobs = new Jobs();
+  jobs.adopt(claim(2));
+  jobs.adopt(claim(3));
+  expect(() => jobs.adopt(claim(3))).toThrow('one claim of an epoch (3)');
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { Paced } from '../../../src/delay-queue/tasks/trigger.js';
+import { Paced } from '../../../src/delay-queue/core/tasks/trigger.js';
 
 beforeEach(() => void jest.useFakeTimers({ now: 0 }));
 afterEach(() => void jest.useRealTimers());

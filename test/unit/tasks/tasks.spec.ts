@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { Idle, RecurringTask } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { Trigger } from '../../../src/delay-queue/tasks/trigger.js';
-import { type Growth, pauseMs } from '../../../src/delay-queue/tasks/pauses.js';
-import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
-import { LATE, within } from '../../../src/delay-queue/tasks/signal.js';
+import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
+import { Idle, RecurringTask } from '../../../src/delay-queue/core/tasks/recurring-task.js';
+import { Trigger } from '../../../src/delay-queue/core/tasks/trigger.js';
+import { type Growth, pauseMs } from '../../../src/delay-queue/core/tasks/pauses.js';
+import { TaskHealth } from '../../../src/delay-queue/core/tasks/task-health.js';
+import { LATE, within } from '../../../src/delay-queue/core/tasks/signal.js';
 import { signal } from '../../support/delay-node.js';
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
@@ -111,7 +111,7 @@ describe('a recurring task', () => {
     run = async () => 1_000;
     task.start();
     await pass(0);
-    idle.begin();
+    idle.isOn = true;
     await pass(60_000);
     expect(runs).toBe(1);
     idle.end();
@@ -125,7 +125,7 @@ describe('a recurring task', () => {
     run = async () => 1_000;
     task.start();
     await pass(0);
-    idle.begin();
+    idle.isOn = true;
     await pass(1_000);
     await task.stop();
     idle.end();
@@ -163,7 +163,7 @@ describe('a node that is idle', () => {
     idle.end();
     await pass(5);
     expect([told, idle.calmForMs, idle.isOn]).toEqual([[], 5, false]);
-    idle.begin();
+    idle.isOn = true;
     expect([idle.isOn, idle.calmForMs]).toEqual([true, 5]);
     idle.disturb();
     expect([idle.calmForMs, idle.isOn]).toEqual([0, false]);
@@ -173,7 +173,7 @@ describe('a node that is idle', () => {
     idle.end();
     await pass(0);
     expect(told).toEqual(['over']);
-    idle.begin();
+    idle.isOn = true;
     idle.end();
     await pass(0);
     expect([told, idle.isOn]).toEqual([['over', 'over'], false]);

@@ -4,7 +4,7 @@ import {
   NO_INDEX,
   NO_TIMER,
   TimingWheel,
-} from '../../../src/delay-queue/timer-wheel/timing-wheel.js';
+} from '../../../src/delay-queue/core/timer-wheel/timing-wheel.js';
 import { type Geometry, WheelBesideList } from './wheel-beside-list.js';
 
 /** Advances until nothing is due; the indexes in the order in which they fired. */

@@ -3,7 +3,7 @@ import {
   NO_INDEX,
   NO_TIMER,
   TimingWheel,
-} from '../../../src/delay-queue/timer-wheel/timing-wheel.js';
+} from '../../../src/delay-queue/core/timer-wheel/timing-wheel.js';
 
 interface Timer {
   id: number;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { WheelAlarm } from '../../../src/delay-queue/timer-wheel/wheel-alarm.js';
-import type { WheelChannel } from '../../../src/delay-queue/timer-wheel/wheel.channel.js';
-import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
+import { WheelAlarm } from '../../../src/delay-queue/core/timer-wheel/wheel-alarm.js';
+import type { WheelChannel } from '../../../src/delay-queue/core/timer-wheel/wheel.channel.js';
+import { WheelService } from '../../../src/delay-queue/core/timer-wheel/wheel.service.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
 /** A channel, what it heard so far, and a way to wait for what it hears next. */

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it, jest } from '@jest/globals';
-import { DelayInvalidError, DelayShutdownError } from '../../../src/delay-queue/api/errors.js';
-import type { WheelChannel } from '../../../src/delay-queue/timer-wheel/wheel.channel.js';
-import { WheelSleep } from '../../../src/delay-queue/timer-wheel/wheel-sleep.js';
+import { DelayInvalidError, DelayShutdownError } from '../../../src/delay-queue/core/api/errors.js';
+import type { WheelChannel } from '../../../src/delay-queue/core/timer-wheel/wheel.channel.js';
+import { WheelSleep } from '../../../src/delay-queue/core/timer-wheel/wheel-sleep.js';
 import { NodeProcess } from '../../support/node-process.js';
 import { WheelUnderTest } from './wheel-under-test.js';
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { CallsInOrder } from '../../../src/delay-queue/transactions/calls-in-order.js';
+import { CallsInOrder } from '../../../src/delay-queue/core/transactions/calls-in-order.js';
 import { type Signal, signal } from '../../support/delay-node.js';
 import { visitsOf } from '../../support/visits.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { transactionEndIn } from '../../../src/delay-queue/transactions/transaction-end.js';
+import { transactionEndIn } from '../../../src/delay-queue/core/transactions/transaction-end.js';
 
 it.each([
   ['  \n\tCommit;', 'COMMIT'],

@@ -29,7 +29,6 @@ import type {
   GroupStatsOptions,
   HistoryFilter,
   HistoryPage,
-  HistoryPageOptions,
   InTransaction,
   KeyStory,
   ListedDelay,
@@ -37,7 +36,6 @@ import type {
   NameStats,
   NodeStats,
   PageOptions,
-  StoryPageOptions,
   PauseOptions,
   RescheduleResult,
   ResumeOptions,
@@ -78,7 +76,7 @@ async function calls(admin: DelayAdmin, signal: AbortSignal) {
   fits<readonly DelayExplanationCause[]>(found.also);
   fits<KeyStory>(await admin.story('k'));
   const about: StoryFilter = { group: ['g', 'h'], headers: { a: 'b' }, errorLine: 'no' };
-  const pages: HistoryPageOptions = { limit: 5, after: 'live 7' };
+  const pages: Omit<PageOptions, 'payload'> = { limit: 5, after: 'live 7' };
   fits<KeyStory>(await admin.story(about, pages));
   const past: HistoryFilter = {
     ...about,
@@ -210,11 +208,9 @@ function options() {
   same<Exclude<keyof DelayFilter, keyof StoryFilter>, 'state' | 'repeating' | 'id'>(true);
   same<DelayFilter['id'], string | readonly string[] | undefined>(true);
   same<EndStateFilter['state'], EndState | readonly EndState[]>(true);
-  same<HistoryPageOptions['after'], string | undefined>(true);
   type Counted = 'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue' | 'oldestOverdueMs';
   same<GroupOrder, 'total' | Counted>(true);
   same<Exclude<keyof PageOptions, keyof InTransaction>, 'limit' | 'after' | 'payload'>(true);
-  same<Exclude<keyof StoryPageOptions, keyof HistoryPageOptions>, 'payload'>(true);
   same<PageOptions['after'], string | undefined>(true);
   same<GroupStatsOptions['limit'], number | undefined>(true);
   same<MatchingOptions<'due'>['signal'], AbortSignal | undefined>(true);

@@ -18,6 +18,8 @@ import {
   DelayInvalidError,
   DelayLeaseLostError,
   type DelayListener,
+  type DelayMethod,
+  type DecoratorOf,
   DelayOutcomeUnknownError,
   DelayPayloadError,
   DelayRolledBackError,
@@ -30,11 +32,11 @@ import {
   DelayWheelFullError,
   DiscardDelay,
   type Duration,
-  type EventMethod,
   OnDelayEvent,
   type PayloadIssue,
   PostponeDelay,
   type SkippedEvent,
+  type WrittenEvent,
   printable,
   printableError,
 } from 'nestjs-delay-queue';
@@ -110,8 +112,10 @@ function heard(events: DelayEvents, emitter: DelayEmitter, dead: DeadEvent) {
   same<keyof DeadEvent, Of | 'error' | 'cause' | 'durationMs'>(true);
   same<keyof SkippedEvent, 'id' | 'name' | 'key' | 'group' | 'count' | 'from' | 'to'>(true);
   same<SkippedEvent['from' | 'to'], Date>(true);
+  same<keyof WrittenEvent, 'id' | 'name' | 'key' | 'verdict' | 'wakeAt' | 'certain'>(true);
+  same<WrittenEvent['wakeAt'], Date | null>(true);
   type Ready = { node: string; names: string[]; worker: boolean; listens: boolean };
-  same<EventMethod<'ready'>, (ready: Ready) => Promise<void> | void>(true);
+  same<ReturnType<typeof OnDelayEvent<'ready'>>, DecoratorOf<DelayMethod<[Ready]>>>(true);
 }
 
 class Listeners {

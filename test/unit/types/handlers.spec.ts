@@ -3,9 +3,7 @@ import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import {
   type AroundFunction,
   type BackoffOptions,
-  type BatchHandler,
   type DeadDelayContext,
-  type DeadDelayHandler,
   type DecoratorOf,
   type Delay,
   type DelayAround,
@@ -15,6 +13,7 @@ import {
   delayCallOf,
   type DelayContext,
   type DelayEnhancers,
+  type DelayMethod,
   type DelayRequest,
   type Duration,
   type FitOf,
@@ -24,13 +23,10 @@ import {
   OnDelay,
   type OnDelayBatchOptions,
   type OnDelayOptions,
-  type PlainHandler,
   RepeatDelay,
   type RepeatDelayOptions,
-  type TransactionalBatchHandler,
   type TransactionalDelayBatchContext,
   type TransactionalDelayContext,
-  type TransactionalHandler,
 } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import { fits, same } from '../../support/same-type.js';
@@ -187,18 +183,13 @@ class Mistakes {
 }
 
 function parts(context: ExecutionContext, host: ArgumentsHost) {
-  type May = Promise<void> | void;
-  same<PlainHandler<'test.a'>, (delay: A, ctx: DelayContext) => May>(true);
-  same<TransactionalHandler<'test.a'>, (delay: A, ctx: TransactionalDelayContext) => May>(true);
-  same<BatchHandler<'test.a'>, (delays: A[], ctx: DelayBatchContext) => May>(true);
-  type InTransaction = TransactionalDelayBatchContext;
-  same<TransactionalBatchHandler<'test.a'>, (delays: A[], ctx: InTransaction) => May>(true);
-  same<DeadDelayHandler<'test.a'>, (delay: A, ctx: DeadDelayContext) => May>(true);
-  same<ReturnType<typeof OnDelay<'test.a'>>, DecoratorOf<PlainHandler<'test.a'>>>(true);
-  same<FitOf<(delay: A) => void, PlainHandler<'test.a'>>, unknown>(true);
-  same<FitOf<(delay: string) => void, PlainHandler<'test.a'>>, Misfit<PlainHandler<'test.a'>>>(
-    true,
-  );
+  type Plain = DelayMethod<[delay: A, ctx: DelayContext]>;
+  same<Plain, (delay: A, ctx: DelayContext) => Promise<void> | void>(true);
+  same<ReturnType<typeof OnDelay<'test.a'>>, DecoratorOf<Plain>>(true);
+  type Dead = DelayMethod<[delay: A, ctx: DeadDelayContext]>;
+  same<ReturnType<typeof OnDeadDelay<'test.a'>>, DecoratorOf<Dead>>(true);
+  same<FitOf<(delay: A) => void, Plain>, unknown>(true);
+  same<FitOf<(delay: string) => void, Plain>, Misfit<Plain>>(true);
   fits<Misfit<() => void>>({ 'this method cannot be called with what it would get': () => {} });
   // @ts-expect-error -- it says what the method would get
   fits<Misfit<() => void>>({});
@@ -207,6 +198,7 @@ function parts(context: ExecutionContext, host: ArgumentsHost) {
   same<DelayContext, { signal: AbortSignal; readonly stopRepeating: StopRepeating }>(true);
   same<TransactionalDelayContext['manager'], EntityManager>(true);
   same<DelayBatchContext['postpone'], (delay: Delay, after: Duration) => void>(true);
+  type InTransaction = TransactionalDelayBatchContext;
   same<Exclude<keyof InTransaction, keyof DelayBatchContext>, 'manager'>(true);
   same<Exclude<keyof DeadDelayContext, keyof DelayContext>, 'manager' | 'error' | 'cause'>(true);
   same<DelayRequest, { delay: Delay; ctx: DelayContext }>(true);

@@ -3,7 +3,6 @@ import type {
   BacklogFigures,
   BacklogReason,
   CauseFields,
-  ConnectionFigures,
   DatabaseReason,
   DelayExplanationCause,
   DelayFigures,
@@ -67,8 +66,7 @@ function answers() {
   same<DelayFigures['names'], NameFigures[]>(true);
   same<DelayFigures['backlog'], BacklogFigures | null>(true);
   same<NameFigures['prefetched'], number>(true);
-  same<DelayFigures['connections'], ConnectionFigures>(true);
-  same<keyof ConnectionFigures, 'used' | 'idle'>(true);
+  same<DelayFigures['connections'], { used: number; idle: number }>(true);
   same<BacklogFigures['overdue'], OverdueFigures[]>(true);
   same<OverdueFigures['heldBy'], 'pause' | 'limit' | null>(true);
   same<keyof HealthIndicator<unknown>, 'up' | 'down' | 'degraded'>(true);

@@ -14,8 +14,6 @@ import type {
   DelayService,
   Due,
   Duration,
-  DurationText,
-  DurationUnit,
   EndState,
   InTransaction,
   LiveState,
@@ -136,14 +134,6 @@ function given() {
   fits<Duration[]>([250, '90s', '30 minutes', process.env['NOBODY_SETS_THIS'] ?? '30m']);
   // @ts-expect-error -- neither a number nor a text
   fits<Duration>(new Date());
-  fits<DurationText[]>(['30 minutes', '30m']);
-  // @ts-expect-error -- no such unit
-  fits<DurationText>('30x');
-  // @ts-expect-error -- a text says its unit
-  fits<DurationText>('60');
-  fits<DurationUnit>('days');
-  // @ts-expect-error -- of what length?
-  fits<DurationUnit>('years');
 }
 
 function recurrence() {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { Attempt } from '../../../src/delay-queue/worker/attempt.js';
-import { InFlight } from '../../../src/delay-queue/worker/claims.js';
-import { AbortRequests } from '../../../src/delay-queue/worker/abort-watch.js';
-import { AbortWatch } from '../../../src/delay-queue/worker/abort-watch.js';
+import type { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
+import { AbortRequests } from '../../../src/delay-queue/core/worker/abort-watch.js';
+import { AbortWatch } from '../../../src/delay-queue/core/worker/abort-watch.js';
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 
@@ -23,9 +23,9 @@ describe('a request to end an attempt', () => {
     const here: unknown[] = [];
     const hints: unknown[] = [];
     const notifier = { abort: async (ids: number[]) => void hints.push(ids) };
-    const inFlight = { abort: (claims: { id: number }[]) => here.push(claims.map(({ id }) => id)) };
+    const jobs = { abort: (claims: { id: number }[]) => here.push(claims.map(({ id }) => id)) };
     const requests = new AbortRequests(
-      ...([store, notifier, inFlight, events] as unknown as ConstructorParameters<
+      ...([store, notifier, jobs, events] as unknown as ConstructorParameters<
         typeof AbortRequests
       >),
     );
@@ -49,23 +49,23 @@ describe('the watch for requests', () => {
   let wishes: { id: number; epoch: number }[];
   let isDown: boolean;
   let aborted: number[];
-  let inFlight: InFlight;
+  let jobs: Jobs;
   let watch: AbortWatch;
   const run = (id: number, over = false): Attempt => {
     const holder = { abort: (of: Attempt) => aborted.push(of.id) };
     const claim = { id, epoch: 2, over, holder } as unknown as Attempt;
-    inFlight.add(claim);
+    jobs.adopt(claim);
     return claim;
   };
   beforeEach(() => {
     jest.useFakeTimers({ now: 0 });
-    [looks, wishes, isDown, aborted, inFlight] = [[], [], false, [], new InFlight()];
+    [looks, wishes, isDown, aborted, jobs] = [[], [], false, [], new Jobs()];
     const takeAborts = async (claims: readonly { id: number }[]) => {
       looks.push(claims.map(({ id }) => id));
       if (isDown) throw Object.assign(new Error('read-only'), { code: '25006' });
       return wishes;
     };
-    watch = new AbortWatch({ takeAborts }, inFlight, new DelayEvents());
+    watch = new AbortWatch({ takeAborts }, jobs, new DelayEvents());
     watch.start();
   });
   afterEach(async () => {

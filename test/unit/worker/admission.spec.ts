@@ -1,19 +1,19 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
-import type { Limit } from '../../../src/delay-queue/handlers/handler-limits.js';
-import { StatementSize } from '../../../src/delay-queue/store/statement-size.js';
+import type { Handler } from '../../../src/delay-queue/core/handlers/handler.registry.js';
+import type { HandlerLimit } from '../../../src/delay-queue/core/handlers/handler-limits.js';
+import { StatementSize } from '../../../src/delay-queue/core/store/statement-size.js';
 import {
   admission,
   type Allowance,
   type ClaimTerms,
-} from '../../../src/delay-queue/worker/allowance.js';
-import { HandlerConnections, NameState } from '../../../src/delay-queue/worker/name-state.js';
+} from '../../../src/delay-queue/core/worker/allowance.js';
+import { HandlerConnections, NameState } from '../../../src/delay-queue/core/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 
 const NOW_MS = 10_000;
 const OVERRUNNING_MAX = 1_000;
-const UNLIMITED: Limit = { concurrency: 0, burst: 0, refillPerMs: 0 };
+const UNLIMITED: HandlerLimit = { concurrency: 0, burst: 0, refillPerMs: 0 };
 
 const allOf = ({ slots, prefetch, batches, delays }: Allowance): number[] => [
   slots,

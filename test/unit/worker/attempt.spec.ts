@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Attempt, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
-import { Call, outcomeOf } from '../../../src/delay-queue/worker/call.js';
-import { readPayloads } from '../../../src/delay-queue/worker/invoke.js';
-import { runMiddleware } from '../../../src/delay-queue/worker/middleware.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
+import { Attempt, type Outcome } from '../../../src/delay-queue/core/worker/attempt.js';
+import { Call, outcomeOf } from '../../../src/delay-queue/core/worker/call.js';
+import { readPayloads } from '../../../src/delay-queue/core/worker/invoke.js';
+import { runMiddleware } from '../../../src/delay-queue/core/worker/middleware.js';
+import type { Handler } from '../../../src/delay-queue/core/handlers/handler.registry.js';
 
 const HANDLER = { name: 'a', batch: 10 } as Handler;
 const ERROR = new Error('why');

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Batcher, Written } from '../../../src/delay-queue/worker/batcher.js';
-import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import type { Batcher, Written } from '../../../src/delay-queue/core/worker/batcher.js';
+import type { LookedRow } from '../../../src/delay-queue/core/store/sql/attempts.sql.js';
 import { signal } from '../../support/delay-node.js';
 import { toldPauses } from '../../support/told-pauses.js';
 
 const pauses = toldPauses();
-const { Batcher: BatcherHere } = await import('../../../src/delay-queue/worker/batcher.js');
+const { Batcher: BatcherHere } = await import('../../../src/delay-queue/core/worker/batcher.js');
 
 type Item = { id: number; epoch: number };
 
@@ -13,7 +13,7 @@ const FAILURES_MAX = 5_000;
 
 /** What is left in the table. */
 const row = (id: number, leasedBy: string | null): LookedRow =>
-  ({ id, epoch: 1, leased_by: leasedBy }) as LookedRow;
+  ({ id, epoch: 1, node: leasedBy }) as LookedRow;
 
 let batches: number[][];
 /** How much less of each was written. */
@@ -85,7 +85,7 @@ describe('what has ended', () => {
     first.resolve();
     expect(await Promise.all([...early, late])).toEqual(['written', 'written', 'written']);
     expect(batches).toEqual([[1, 2], [3]]);
-    expect(batcher.size).toBe(0);
+    expect(batcher.open.size).toBe(0);
   });
 
   it('and is locked is tried again, and holds up no other', async () => {
@@ -107,7 +107,7 @@ describe('what has ended', () => {
     script = Array.from({ length: 1_000 }, () => (ids) => (ids.includes(7) ? refuse() : ids));
     const refused = settled(7);
     await Promise.all([0, 1, 2, 3, 4, 5, 6, 8].map(settled));
-    expect(batcher.size).toBe(1);
+    expect(batcher.open.size).toBe(1);
     script = [];
     expect(await refused).toBe('written');
   });
@@ -125,14 +125,14 @@ describe('what has ended', () => {
       );
     await Promise.all([add(1), add(2)]);
     expect(told).toEqual(['1 written', '2 gone']);
-    expect([batches, batcher.size]).toEqual([[[1, 2], [2]], 0]);
+    expect([batches, batcher.open.size]).toEqual([[[1, 2], [2]], 0]);
   });
 
   it.each([
-    ['removes rows', true, { epoch: 2, leased_by: null }, 'gone'],
-    ['moves rows on', false, { epoch: 2, leased_by: null }, 'written'],
-    ['moves rows on', false, { epoch: 2, leased_by: 'another' }, 'gone'],
-    ['moves rows on', false, { epoch: 3, leased_by: 'another' }, 'written'],
+    ['removes rows', true, { epoch: 2, node: null }, 'gone'],
+    ['moves rows on', false, { epoch: 2, node: null }, 'written'],
+    ['moves rows on', false, { epoch: 2, node: 'another' }, 'gone'],
+    ['moves rows on', false, { epoch: 3, node: 'another' }, 'written'],
   ])(
     'after a failure of what %s, the row says whether it was written: %p %j',
     async (_, removes, there, result) => {
@@ -184,7 +184,7 @@ describe('after failures', () => {
     batcher = batcherThat({ removes: false, reductions: 1 });
     script = [refused, refused];
     expect(await settled(1)).toBe('refused');
-    expect([batches, pauses.retries, batcher.size]).toEqual([[[1], [1]], [], 0]);
+    expect([batches, pauses.retries, batcher.open.size]).toEqual([[[1], [1]], [], 0]);
     // Told of twice: what Postgres says, and that there is no less to write.
     expect(troubles).toBe(3);
     script = [refused];
@@ -239,24 +239,24 @@ describe('a statement', () => {
 
 describe('who waits until all is written', () => {
   it('hears of it when the last one is, and of nothing there at once', async () => {
-    await batcher.whenEmpty(60_000);
+    await batcher.open.whenEmpty(60_000);
     const gate = signal();
     script = [(ids) => gate.promise.then(() => ids)];
     let isEmpty = false;
     const all = [settled(1), settled(2)];
-    const waits = batcher.whenEmpty(60_000).then(() => (isEmpty = true));
+    const waits = batcher.open.whenEmpty(60_000).then(() => (isEmpty = true));
     await new Promise(setImmediate);
-    expect([isEmpty, batcher.size]).toEqual([false, 2]);
+    expect([isEmpty, batcher.open.size]).toEqual([false, 2]);
     gate.resolve();
     await waits;
     await Promise.all(all);
-    expect(batcher.size).toBe(0);
+    expect(batcher.open.size).toBe(0);
   });
 
   it('once it is closed nothing more is written', async () => {
     batcher.close();
     batcher.add({ id: 1, epoch: 1 }, () => {});
     for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
-    expect([batches, batcher.size]).toEqual([[], 1]);
+    expect([batches, batcher.open.size]).toEqual([[], 1]);
   });
 });

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
-import { BeginCoolDown } from '../../../src/delay-queue/worker/begin-cool-down.js';
+import { TaskHealth } from '../../../src/delay-queue/core/tasks/task-health.js';
+import { BeginCoolDown } from '../../../src/delay-queue/core/worker/begin-cool-down.js';
 
 const BROKEN = new Error('too many clients already');
 

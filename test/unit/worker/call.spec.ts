@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
-import { Attempt, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
-import { Call } from '../../../src/delay-queue/worker/call.js';
-import { readPayloads } from '../../../src/delay-queue/worker/invoke.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
+import { Attempt, type Outcome } from '../../../src/delay-queue/core/worker/attempt.js';
+import { Call } from '../../../src/delay-queue/core/worker/call.js';
+import { readPayloads } from '../../../src/delay-queue/core/worker/invoke.js';
+import type { Handler } from '../../../src/delay-queue/core/handlers/handler.registry.js';
 
 const LEASE_MS = 60_000;
 const COMPLETED: Outcome = { kind: 'completed' };

@@ -1,11 +1,11 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
-import { ClaimSizes } from '../../../src/delay-queue/worker/claim-sizes.js';
-import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import type { Job } from '../../../src/delay-queue/core/worker/job.js';
+import { ClaimSizes } from '../../../src/delay-queue/core/worker/claim-sizes.js';
+import type { NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 
-const entriesOf = (name: string, count: number): Entry[] =>
-  Array.from({ length: count }, (_, id) => ({ id, name }) as Entry);
+const entriesOf = (name: string, count: number): Job[] =>
+  Array.from({ length: count }, (_, id) => ({ id, name }) as Job);
 
 let names: NameStates;
 let sizes: ClaimSizes;
@@ -15,7 +15,7 @@ beforeEach(() => {
   sizes = new ClaimSizes(100, names);
 });
 
-const anyOf = (name: string): Entry => ({ id: 0, name }) as Entry;
+const anyOf = (name: string): Job => ({ id: 0, name }) as Job;
 
 const sizeOf = (name: string): number | undefined => names.of(name).claimSize?.now;
 

@@ -1,14 +1,15 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Claimer } from '../../../src/delay-queue/worker/claimer.js';
-import { ClaimSizes } from '../../../src/delay-queue/worker/claim-sizes.js';
-import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import { Claimer } from '../../../src/delay-queue/core/worker/claimer.js';
+import { ClaimSizes } from '../../../src/delay-queue/core/worker/claim-sizes.js';
+import type { NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
-import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
-import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
-import type { ClaimedRow, ClaimRequest } from '../../../src/delay-queue/store/rows/attempt-rows.js';
-import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { TaskHealth } from '../../../src/delay-queue/tasks/task-health.js';
+import type { Job } from '../../../src/delay-queue/core/worker/job.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
+import type { ClaimedRow } from '../../../src/delay-queue/core/store/rows/answers.js';
+import type { ClaimRequest } from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
+import { groupText } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
+import { TaskHealth } from '../../../src/delay-queue/core/tasks/task-health.js';
 
 const LEASE_MS = 60_000;
 /** On the database's clock. */
@@ -25,7 +26,7 @@ let skipped: number[];
 let reported: string[];
 let setAsideCount: number;
 let estimateMs: number;
-let lost: LostClaims;
+let jobs: Jobs;
 let names: NameStates;
 let sizes: ClaimSizes;
 let claimer: Claimer;
@@ -56,38 +57,38 @@ beforeEach(() => {
   heard = told;
   told.on('taskFailed', ({ task, error }) => events.push(`${task}: ${(error as Error).message}`));
   told.on('taskRecovered', ({ task }) => events.push(`${task} again`));
-  lost = new LostClaims();
+  jobs = new Jobs();
   names = nameStates();
   sizes = new ClaimSizes(500, names);
-  claimer = new Claimer(
-    {
+  claimer = new Claimer({
+    store: {
       claim: async (requests: ClaimRequest[]) => {
         asked.push(requests);
         return answer();
       },
     } as never,
-    {
+    limited: {
       claim: async (requests: ClaimRequest[], of: unknown[]) => {
         asked.push(requests);
         rules.push(of);
         return { rows: answer(), left };
       },
     } as never,
-    {
+    throttles: {
       ask: () => blocks.push('ask'),
       learn: (of: typeof left) => blocks.push(`learn ${of.length}`),
       answered: () => blocks.push('answered'),
     } as never,
-    { get: (name: string) => (name === 'gone' ? undefined : handler(name)) } as never,
-    {
+    registry: { get: (name: string) => (name === 'gone' ? undefined : handler(name)) } as never,
+    clock: {
       sample: () => {},
       nowMs: () => estimateMs,
       afterReading: (readMs: number) => ({ readMs, leastMs: () => readMs }),
     } as never,
-    {
-      again: ({ id }: Entry, inMs: number) => again.set(id, [...(again.get(id) ?? []), inMs]),
+    queue: {
+      again: ({ id }: Job, inMs: number) => again.set(id, [...(again.get(id) ?? []), inMs]),
     } as never,
-    {
+    completer: {
       giveBack: (id: number, epoch: number, onGivenBack = () => {}) => {
         given.push([id, epoch]);
         backs.push(onGivenBack);
@@ -103,15 +104,15 @@ beforeEach(() => {
         reported.push(`${kind} ${id}`),
       skip: ({ id }: { id: number }) => skipped.push(id),
     } as never,
-    lost,
+    jobs,
     sizes,
-    told,
-  );
+    events: told,
+  });
   jest.spyOn(Math, 'random').mockReturnValue(0);
 });
 
-const entry = (id: number, name = 'a'): Entry =>
-  ({ id, epoch: 1, name, group: null, state: 'ready', timesNotClaimed: 0 }) as unknown as Entry;
+const entry = (id: number, name = 'a'): Job =>
+  ({ id, epoch: 1, name, group: null, state: 'ready', timesNotClaimed: 0 }) as unknown as Job;
 
 const row = (id: number, odd: Partial<ClaimedRow> = {}): ClaimedRow => ({
   id,
@@ -132,26 +133,25 @@ const failing = (code: string | undefined) => (): never => {
   throw Object.assign(new Error('no'), code === undefined ? {} : { code });
 };
 
-const claim = (...entries: Entry[]) => claimer.claim(entries);
+const claim = (...entries: Job[]) => claimer.claim(entries);
 
 describe('a claim', () => {
   it('asks for each with its lease, and what was lost before is known by its answer', async () => {
-    lost.add(1, 2);
+    jobs.lose(1, 2);
     const entries = [entry(1), entry(2)];
     const claimed = await claim(...entries);
     expect(asked[0]).toMatchObject([
       { id: 1, epoch: 1, leaseMs: LEASE_MS, maxAttempts: 3 },
       { id: 2, epoch: 1 },
     ]);
-    expect(entries.map(({ state }) => state)).toEqual(['claiming', 'claiming']);
     expect('rows' in claimed && [...claimed.rows.keys()]).toEqual([1, 2]);
-    expect(lost.has(1, 2)).toBe(false);
+    expect(jobs.isLost(1, 2)).toBe(false);
   });
 
   it('whose outcome is unknown is given back, and looked at only then', async () => {
     answer = failing(undefined);
     expect(await claim(entry(1), entry(2))).toEqual({ pauseMs: 100 });
-    expect([given, lost.has(1, 2), lost.has(2, 2), [...again]]).toEqual([
+    expect([given, jobs.isLost(1, 2), jobs.isLost(2, 2), [...again]]).toEqual([
       [
         [1, 2],
         [2, 2],

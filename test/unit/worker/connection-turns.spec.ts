@@ -1,16 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { SlotKeeper } from '../../../src/delay-queue/worker/admission.js';
-import { Attempt } from '../../../src/delay-queue/worker/attempt.js';
-import type { Call } from '../../../src/delay-queue/worker/call.js';
-import { InFlight } from '../../../src/delay-queue/worker/claims.js';
-import { type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
-import type { Throttles } from '../../../src/delay-queue/worker/limits.js';
-import { ClaimSizes } from '../../../src/delay-queue/worker/claim-sizes.js';
-import { Loop, type LoopParts } from '../../../src/delay-queue/worker/loop.js';
-import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
-import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
+import type { Handler } from '../../../src/delay-queue/core/handlers/handler.registry.js';
+import { SlotKeeper } from '../../../src/delay-queue/core/worker/admission.js';
+import { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
+import type { Call } from '../../../src/delay-queue/core/worker/call.js';
+import { ReadyQueue } from '../../../src/delay-queue/core/worker/fair-queue.js';
+import type { Job } from '../../../src/delay-queue/core/worker/job.js';
+import type { Throttles } from '../../../src/delay-queue/core/worker/limits.js';
+import { ClaimSizes } from '../../../src/delay-queue/core/worker/claim-sizes.js';
+import { Loop, type LoopParts } from '../../../src/delay-queue/core/worker/loop.js';
+import type { NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
+import type { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
+import { job } from '../../support/job.js';
 import { nameStates } from '../../support/name-states.js';
 
 const CLAIM_MS = 3;
@@ -45,11 +46,10 @@ class Node {
   readonly idle = new Set<string>();
   readonly #ready: ReadyQueue;
   readonly #loop: Loop;
-  readonly #inFlight = new InFlight();
   #epoch = 0;
   /** What is not over yet. */
   #left = 0;
-  readonly #entries: Entry[] = [];
+  readonly #entries: Job[] = [];
   readonly #works: ReadonlyMap<string, Work>;
 
   constructor(
@@ -75,9 +75,8 @@ class Node {
       names: this.names,
       claimer: this.#claimer(),
       executor: this.#executor(),
-      inFlight: this.#inFlight,
       completer: { size: 0 },
-      queue: { forget: () => {}, hasRoomBehind: false, shut: () => {} },
+      queue: { claimed: () => {}, forget: () => {}, hasRoomBehind: false, shut: () => {} },
     } as unknown as LoopParts);
   }
 
@@ -110,9 +109,7 @@ class Node {
   }
 
   #push(name: string, id = this.#entries.length + 1): void {
-    const usual = { epoch: 0, group: null, wakeMs: 0, stalled: false, failed: false, handle: 0 };
-    const known = { state: 'ready', timesNotClaimed: 0, hinted: false, scanNo: 0 } as const;
-    const entry: Entry = { id, name, ...usual, ...known };
+    const entry = job({ id, name });
     this.#entries.push(entry);
     this.#ready.push(entry);
   }
@@ -136,9 +133,8 @@ class Node {
 
   #claimer() {
     return {
-      claim: async (entries: Entry[]) => {
+      claim: async (entries: Job[]) => {
         this.claims += 1;
-        for (const entry of entries) entry.state = 'claiming';
         await new Promise((done) => setTimeout(done, CLAIM_MS));
         this.#epoch += 1;
         const rows = entries.map(({ id, name }) => [id, { id, epoch: this.#epoch, name }] as const);
@@ -172,23 +168,12 @@ class Node {
         setTimeout(() => {
           this.held -= 1;
           this.#left -= call.attempts.length;
-          for (const attempt of call.attempts) this.#inFlight.delete(attempt);
           call.slot.release();
         }, this.#works.get(name)?.ms);
       },
       end: (call: Call) => {
         this.givenBack += 1;
-        if (process.env['DBG'])
-          console.log(
-            'back',
-            call.handler.name,
-            performance.now(),
-            this.names.connections.meanMs,
-            this.names.of(call.handler.name).meanMs,
-          );
-        for (const attempt of call.attempts) {
-          const { id } = attempt;
-          this.#inFlight.delete(attempt);
+        for (const { id } of call.attempts) {
           setTimeout(() => {
             this.#push(call.handler.name, id);
             this.#loop.wake();

@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
-import { Attempt } from '../../../src/delay-queue/worker/attempt.js';
-import { Call } from '../../../src/delay-queue/worker/call.js';
+import { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
+import { Call } from '../../../src/delay-queue/core/worker/call.js';
 import {
   type FencedParts,
   FencedTransaction,
-} from '../../../src/delay-queue/worker/fenced-transaction.js';
+} from '../../../src/delay-queue/core/worker/fenced-transaction.js';
 import { signal } from '../../support/delay-node.js';
 
 it('a connection stays out of the pool while the end of its session is on the way', async () => {

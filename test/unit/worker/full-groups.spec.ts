@@ -1,10 +1,12 @@
 import { afterAll, expect, it } from '@jest/globals';
-import { Throttles } from '../../../src/delay-queue/worker/limits.js';
-import { ClaimSizes } from '../../../src/delay-queue/worker/claim-sizes.js';
-import { SlotKeeper } from '../../../src/delay-queue/worker/admission.js';
-import { type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
-import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
-import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
+import { Throttles } from '../../../src/delay-queue/core/worker/limits.js';
+import { ClaimSizes } from '../../../src/delay-queue/core/worker/claim-sizes.js';
+import { SlotKeeper } from '../../../src/delay-queue/core/worker/admission.js';
+import { ReadyQueue } from '../../../src/delay-queue/core/worker/fair-queue.js';
+import type { Job } from '../../../src/delay-queue/core/worker/job.js';
+import type { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
+import { WheelService } from '../../../src/delay-queue/core/timer-wheel/wheel.service.js';
+import { job } from '../../support/job.js';
 import { nameStates } from '../../support/name-states.js';
 import { visitsOf } from '../../support/visits.js';
 
@@ -16,21 +18,7 @@ const DELAYS = 200;
 const wheel = new WheelService();
 afterAll(() => wheel.onApplicationShutdown());
 
-let lastId = 0;
-const entry = (group: string, stalled = false): Entry => ({
-  id: ++lastId,
-  epoch: 0,
-  name: NAME,
-  group,
-  wakeMs: 0,
-  stalled,
-  failed: false,
-  state: 'wheel',
-  handle: 0,
-  timesNotClaimed: 0,
-  hinted: false,
-  scanNo: 0,
-});
+const entry = (group: string, stalled = false): Job => job({ name: NAME, group, stalled });
 
 /** What the way of a delay has in memory, between being due and its claim; so many groups wait for their rate. */
 class Way {

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { HintedWake } from '../../../src/delay-queue/cluster/hint.js';
-import { HintFollower } from '../../../src/delay-queue/worker/hint-follower.js';
-import { HintedRows } from '../../../src/delay-queue/worker/hinted-rows.js';
-import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
-import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
+import type { HintedWake } from '../../../src/delay-queue/core/cluster/hint.js';
+import { HintFollower } from '../../../src/delay-queue/core/worker/hint-follower.js';
+import { HintedRows } from '../../../src/delay-queue/core/worker/hinted-rows.js';
+import type { LookedRow } from '../../../src/delay-queue/core/store/sql/attempts.sql.js';
+import type { Wake } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
 import { signal } from '../../support/delay-node.js';
 
 const HORIZON_MS = 30_000;
@@ -143,7 +143,7 @@ const row = (id: number, more: Partial<LookedRow> = {}): Partial<LookedRow> => (
   name: 'a',
   group: 'g',
   failed: false,
-  leased_by: null,
+  node: null,
   wake_ms: HORIZON_MS,
   now_ms: 0,
   ...more,
@@ -152,7 +152,7 @@ const row = (id: number, more: Partial<LookedRow> = {}): Partial<LookedRow> => (
 it('a wake of a group is what its row says', async () => {
   rows = [
     row(1),
-    row(2, { leased_by: 'another', failed: true }),
+    row(2, { node: 'another', failed: true }),
     row(3, { wake_ms: HORIZON_MS + 1 }),
     row(4, { wake_ms: null }),
   ];

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { Attempt } from '../../../src/delay-queue/worker/attempt.js';
-import { InFlight } from '../../../src/delay-queue/worker/claims.js';
-import { LeaseKeeper } from '../../../src/delay-queue/worker/lease-keeper.js';
-import type { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import type { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
+import { LeaseKeeper } from '../../../src/delay-queue/core/worker/lease-keeper.js';
+import type { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 
 const LEASE_MS = 40_000;
 const EVERY_MS = LEASE_MS / 4;
@@ -17,8 +17,7 @@ let script: ((ids: number[]) => Promise<number[]> | number[])[];
 /** Epochs in the table. */
 let epochs: Map<number, number>;
 let lost: number[];
-let inFlight: InFlight;
-let unwritten: InFlight;
+let jobs: Jobs;
 let keeper: LeaseKeeper;
 let events: DelayEvents;
 
@@ -35,20 +34,20 @@ function claim(id: number, odd: Partial<Claim> = {}, transactional = false): Cla
     holder: {
       lose: (of: Attempt) => {
         lost.push(of.id);
-        inFlight.delete(of);
+        jobs.written(of);
       },
     },
     ...odd,
   } as Claim;
   epochs.set(id, 1);
-  inFlight.add(made);
+  jobs.adopt(made);
   return made;
 }
 
 beforeEach(() => {
   jest.useFakeTimers({ now: 0 });
   [renewals, script, lost, epochs] = [[], [], [], new Map()];
-  [inFlight, unwritten, events] = [new InFlight(), new InFlight(), new DelayEvents()];
+  [jobs, events] = [new Jobs(), new DelayEvents()];
   const store = {
     renew: async (claims: readonly Attempt[]) => {
       const ids = claims.map(({ id }) => id);
@@ -58,7 +57,7 @@ beforeEach(() => {
     lookAt: async (ids: readonly number[]) =>
       ids.flatMap((id) => (epochs.has(id) ? [{ id, epoch: epochs.get(id) }] : [])),
   } as unknown as AttemptStore;
-  keeper = new LeaseKeeper(store, inFlight, unwritten, LEASE_MS, events);
+  keeper = new LeaseKeeper(store, jobs, LEASE_MS, events);
   keeper.start();
 });
 
@@ -123,9 +122,7 @@ describe('a lease', () => {
   it('of a transactional attempt is not renewed, nor of one that is over; of one not written down it is', async () => {
     claim(1, {}, true);
     claim(2, { over: true });
-    const written = claim(3, { over: true }, true);
-    inFlight.delete(written);
-    unwritten.add(written);
+    jobs.ended(claim(3, { over: true }, true));
     await pass(LEASE_MS * 3);
     expect(new Set(renewals.flat())).toEqual(new Set([3]));
     expect(lost).toEqual([]);
@@ -147,10 +144,10 @@ it('a thousand and more are renewed in statements of a thousand, and nothing is 
   const held = Array.from({ length: 1_001 }, (_, id) => claim(id + 1));
   await pass(EVERY_MS * 3);
   expect(renewals.map(({ length }) => length)).toEqual([1_000, 1]);
-  for (const each of held) inFlight.delete(each);
+  for (const each of held) jobs.written(each);
   renewals = [];
   await pass(LEASE_MS * 2);
-  expect([renewals, inFlight.size]).toEqual([[], 0]);
+  expect([renewals, jobs.runningCount]).toEqual([[], 0]);
 });
 
 it('once it has stopped, no timer is left', async () => {

@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
-import { Loader } from '../../../src/delay-queue/worker/loader.js';
-import type { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
+import { DatabaseClock } from '../../../src/delay-queue/core/database/database-clock.js';
+import type { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
+import { Loader } from '../../../src/delay-queue/core/worker/loader.js';
+import type { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import type {
-  Cursor,
+  WakeCursor,
   LoadedPage,
   Shares,
   Wake,
-} from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { Idle } from '../../../src/delay-queue/tasks/recurring-task.js';
+} from '../../../src/delay-queue/core/store/rows/delay-rows.js';
+import { Idle } from '../../../src/delay-queue/core/tasks/recurring-task.js';
 
 const LOAD_EVERY_MS = 3_600_000;
 const GRACE_MS = 5_000;
@@ -21,7 +21,7 @@ const EPOCH_MS = 1_760_000_000_000;
 /** One load of the store. */
 interface Load {
   atMs: number;
-  from: Cursor;
+  from: WakeCursor;
   limit: number;
   isPresent: boolean;
   peersWithinMs: number;
@@ -55,7 +55,7 @@ function loaderThat(idleForMs: number | null): Loader {
   idle = new Idle(idleForMs);
   const store = {
     nodeName: 'node',
-    load: async (shares: Shares, from: Cursor, { limit, isPresent, peersWithinMs }: Load) => {
+    load: async (shares: Shares, from: WakeCursor, { limit, isPresent, peersWithinMs }: Load) => {
       const asked = { from, limit, isPresent, peersWithinMs, names: shares.names };
       loads.push({ atMs: performance.now(), ...asked });
       const page = pages.shift();
@@ -77,15 +77,15 @@ function loaderThat(idleForMs: number | null): Loader {
       return (room -= 1) >= 0;
     },
   } as unknown as TimerQueue;
-  const limits = { horizonMs: 30_000, loadEveryMs: LOAD_EVERY_MS };
-  const presence = {
+  const options = { horizonMs: 30_000, loadEveryMs: LOAD_EVERY_MS };
+  const listener = {
     get presentSession() {
       return present.presentSession;
     },
     ask: async () => void (present.asks += 1),
     missed: (session: object) => void present.missed.push(session),
   };
-  return new Loader(store, nodes, clock, limits, queue, presence, idle, events);
+  return new Loader({ nodeStore: store, nodes, clock, options, queue, listener, idle, events });
 }
 
 const SESSION = {};
@@ -165,7 +165,7 @@ describe('the next load comes', () => {
   it('at once when the clock has jumped, when the shares are others, and as often as one says', async () => {
     await begun();
     await pass(1_000);
-    loader.clockJumped();
+    loader.runNow();
     await pass(0);
     expect(times().at(-1)).toBe(1_000);
     loader.loadEvery(500);

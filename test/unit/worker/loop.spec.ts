@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Loop, type LoopParts } from '../../../src/delay-queue/worker/loop.js';
-import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
-import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import type { NameState } from '../../../src/delay-queue/worker/name-state.js';
+import { Loop, type LoopParts } from '../../../src/delay-queue/core/worker/loop.js';
+import type { Job } from '../../../src/delay-queue/core/worker/job.js';
+import { groupText } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
+import type { NameState } from '../../../src/delay-queue/core/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 import { signal } from '../../support/delay-node.js';
 
@@ -12,7 +12,7 @@ const names = nameStates();
 
 /** A call of entries that was admitted. */
 interface Admitted {
-  entries: Entry[];
+  entries: Job[];
   name: NameState;
   takeSlot: () => boolean;
   release: () => void;
@@ -37,10 +37,10 @@ async function turns(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
 }
 
-const entry = (id: number, group: string | null = null): Entry =>
-  ({ id, epoch: 1, name: 'a', group, state: 'claiming' }) as Entry;
+const entry = (id: number, group: string | null = null): Job =>
+  ({ id, epoch: 1, name: 'a', group, state: 'claiming' }) as Job;
 
-const call = (...entries: Entry[]): Admitted => ({
+const call = (...entries: Job[]): Admitted => ({
   entries,
   name: names.of('a'),
   takeSlot: () => true,
@@ -67,8 +67,9 @@ beforeEach(() => {
       return hasRoomBehind;
     },
     shut: says('shut'),
-    forget: ({ id }: Entry) => done.push(`forget ${id}`),
-    putBack: (entries: Entry[]) => {
+    claimed: ({ id }: Job) => done.push(`claimed ${id}`),
+    forget: ({ id }: Job) => done.push(`forget ${id}`),
+    putBack: (entries: Job[]) => {
       for (const each of entries) {
         each.state = 'ready';
         done.push(`back ${each.id}`);
@@ -79,7 +80,7 @@ beforeEach(() => {
     admit: () => ({ calls: due.shift() ?? [], pauseLeftMs }),
   };
   const claimer = {
-    claim: async (entries: Entry[]) => {
+    claim: async (entries: Job[]) => {
       const ids = entries.map(({ id }) => id);
       claims.push(ids);
       return answer(ids);
@@ -89,7 +90,7 @@ beforeEach(() => {
     stop: says('claimer stops'),
   };
   const missed = {
-    lookAfter: async (entries: Entry[]) => says('look')(...entries.map(({ id }) => id)),
+    lookAfter: async (entries: Job[]) => says('look')(...entries.map(({ id }) => id)),
   };
   const executor = {
     run: ({ attempts }: { attempts: { id: number }[] }) =>
@@ -195,7 +196,7 @@ describe('what a claim did not get', () => {
     loop.wake();
     await turns();
     expect(done).toEqual([
-      'forget 1',
+      'claimed 1',
       'begin 1',
       'released 3',
       'forget -4',

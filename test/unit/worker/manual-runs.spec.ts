@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { ManualRuns } from '../../../src/delay-queue/worker/manual-runs.js';
-import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
+import { ManualRuns } from '../../../src/delay-queue/core/worker/manual-runs.js';
+import type { Wake } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
 
 /** What was done, in order. */
 let done: string[];
@@ -46,7 +46,7 @@ beforeEach(() => {
         },
         whenAnswered: says('answered'),
       },
-      inFlight: { size: 0, whenIdle: says('idle') },
+      jobs: { runningCount: 0, whenIdle: says('idle') },
       completer: { size: 0, drain: says('drained') },
       reruns: { pass: says('reruns') },
       clock: { wipe: async (atMs: number | undefined) => done.push(`wipe ${atMs}`) },

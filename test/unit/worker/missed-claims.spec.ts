@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { DeadLetters } from '../../../src/delay-queue/worker/dead-letters.js';
-import { MissedClaims } from '../../../src/delay-queue/worker/missed-claims.js';
-import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
-import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
-import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
-import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
+import { DeadLetters } from '../../../src/delay-queue/core/worker/dead-letters.js';
+import { MissedClaims } from '../../../src/delay-queue/core/worker/missed-claims.js';
+import type { Job } from '../../../src/delay-queue/core/worker/job.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
+import type { LookedRow } from '../../../src/delay-queue/core/store/sql/attempts.sql.js';
+import type { Wake } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
 
 const NOW_MS = 1_000_000;
 
@@ -21,14 +21,14 @@ let pauses: Map<number, number[]>;
 let takesOver: boolean;
 let dead: number[];
 let events: string[];
-let lost: LostClaims;
+let jobs: Jobs;
 let deadLetters: DeadLetters;
 let unclaimed: MissedClaims;
 
 beforeEach(() => {
   [rows, isDown, done, pauses, takesOver, dead, events] = [[], false, [], new Map(), false, [], []];
   [refused, looks] = [new Set(), []];
-  lost = new LostClaims();
+  jobs = new Jobs();
   const told = new DelayEvents();
   told.on('dead', ({ id, attempt }) => events.push(`dead ${id} ${attempt}`));
   told.on('taskFailed', ({ task }) => events.push(task));
@@ -52,30 +52,29 @@ beforeEach(() => {
       items.map(({ id, nextMs }) => ({ id, epoch: 5, name: 'a', attempts: 3, wake_ms: nextMs })),
   };
   const queue = {
-    again: ({ id }: Entry, inMs: number) => {
-      done.push(`again ${id}`);
+    again: ({ id }: Job, inMs: number, wakeMs?: number) => {
+      done.push(wakeMs === undefined ? `again ${id}` : `again ${id} at ${wakeMs}`);
       pauses.set(id, [...(pauses.get(id) ?? []), inMs]);
     },
-    forget: ({ id }: Entry) => done.push(`forget ${id}`),
-    correct: ({ id }: Entry, wakeMs: number) => done.push(`correct ${id} ${wakeMs}`),
+    forget: ({ id }: Job) => done.push(`forget ${id}`),
     offer: ({ id, epoch }: Wake, source: string) => done.push(`offer ${id} ${epoch} ${source}`),
   };
   deadLetters = new DeadLetters(store as never, told, {
     waits: ({ id, epoch, wakeMs }: Wake) => done.push(`waits ${id} ${epoch} ${wakeMs}`),
   });
-  unclaimed = new MissedClaims(
-    store as never,
-    { get: () => ({ maxAttempts: 3 }) } as never,
-    queue as never,
-    lost,
-    { take: () => takesOver },
+  unclaimed = new MissedClaims({
+    store: store as never,
+    registry: { get: () => ({ maxAttempts: 3 }) } as never,
+    queue: queue as never,
+    jobs,
+    onDeadCalls: { take: () => takesOver },
     deadLetters,
-    told,
-  );
+    events: told,
+  });
 });
 
-const entry = (id: number): Entry =>
-  ({ id, epoch: 1, name: 'a', timesNotClaimed: 0 }) as unknown as Entry;
+const entry = (id: number): Job =>
+  ({ id, epoch: 1, name: 'a', timesNotClaimed: 0 }) as unknown as Job;
 
 const row = (id: number, odd: Partial<LookedRow> = {}): Partial<LookedRow> => ({
   id,
@@ -84,7 +83,7 @@ const row = (id: number, odd: Partial<LookedRow> = {}): Partial<LookedRow> => ({
   group: null,
   attempts: 0,
   max_attempts: null,
-  leased_by: null,
+  node: null,
   failed: false,
   is_odd: false,
   repeat: null,
@@ -111,16 +110,16 @@ describe('what a claim did not get', () => {
     const moved = { epoch: 4, wake_ms: NOW_MS + 50 };
     expect(await lookAfter(row(1, moved))).toEqual(['forget 1', 'offer 1 4 confirmed']);
     done.length = 0;
-    expect(await lookAfter(row(1, { ...moved, leased_by: 'another' }))).toEqual(['forget 1']);
+    expect(await lookAfter(row(1, { ...moved, node: 'another' }))).toEqual(['forget 1']);
     done.length = 0;
-    lost.add(1, 4);
-    const ours = row(1, { ...moved, leased_by: 'node' });
+    jobs.lose(1, 4);
+    const ours = row(1, { ...moved, node: 'node' });
     expect(await lookAfter(ours)).toEqual(['forget 1', 'offer 1 4 confirmed']);
   });
 
   it('and is early is looked at when its time has come', async () => {
     const early = row(1, { wake_ms: NOW_MS + 50 });
-    expect(await lookAfter(early)).toEqual([`correct 1 ${NOW_MS + 50}`, 'again 1']);
+    expect(await lookAfter(early)).toEqual([`again 1 at ${NOW_MS + 50}`]);
     expect(pauses.get(1)).toEqual([50]);
   });
 

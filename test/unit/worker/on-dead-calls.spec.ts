@@ -1,14 +1,15 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { type Attempt, OnDead } from '../../../src/delay-queue/worker/attempt.js';
-import type { ExhaustedEnd } from '../../../src/delay-queue/worker/completer.js';
-import { Outstanding } from '../../../src/delay-queue/tasks/signal.js';
-import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import { type Attempt, OnDead } from '../../../src/delay-queue/core/worker/attempt.js';
+import type { ExhaustedEnd } from '../../../src/delay-queue/core/worker/completer.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
+import { Outstanding } from '../../../src/delay-queue/core/tasks/outstanding.js';
+import type { LookedRow } from '../../../src/delay-queue/core/store/sql/attempts.sql.js';
 import { signal } from '../../support/delay-node.js';
 import { toldPauses } from '../../support/told-pauses.js';
 
 const pauses = toldPauses();
-const { OnDeadCalls } = await import('../../../src/delay-queue/worker/on-dead-calls.js');
+const { OnDeadCalls } = await import('../../../src/delay-queue/core/worker/on-dead-calls.js');
 
 const NAME = 'test.exhausted';
 
@@ -42,12 +43,12 @@ beforeEach(() => {
       return undefined;
     },
     lookAt: async ([id]: number[]) => [
-      { id, epoch: 1, leased_by: isOurs ? 'node' : 'another' } as LookedRow,
+      { id, epoch: 1, node: isOurs ? 'node' : 'another' } as LookedRow,
     ],
   };
   const registry = { get: (name: string) => (name === NAME ? { onDead: handler } : undefined) };
   const executor = { run: () => {} };
-  calls = new OnDeadCalls(store, registry as never, executor, outstanding, events);
+  calls = new OnDeadCalls(store, registry as never, executor, new Jobs(), outstanding, events);
 });
 
 /** Its last attempt has failed here. @returns what became of it */

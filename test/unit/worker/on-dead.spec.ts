@@ -1,14 +1,15 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { describeError } from '../../../src/delay-queue/api/error-text.js';
-import { DelayCodecError } from '../../../src/delay-queue/api/errors.js';
-import type { PayloadReader } from '../../../src/delay-queue/config/payloads.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { Attempt, OnDead, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
-import { argumentsOf, argumentsWith, Call } from '../../../src/delay-queue/worker/call.js';
-import { Completer } from '../../../src/delay-queue/worker/completer.js';
-import { readPayloads } from '../../../src/delay-queue/worker/invoke.js';
+import { describeError } from '../../../src/delay-queue/core/api/error-text.js';
+import { DelayCodecError } from '../../../src/delay-queue/core/api/errors.js';
+import type { PayloadReader } from '../../../src/delay-queue/core/config/payloads.js';
+import type { Handler } from '../../../src/delay-queue/core/handlers/handler.registry.js';
+import { HandlerRegistry } from '../../../src/delay-queue/core/handlers/handler.registry.js';
+import { Attempt, OnDead, type Outcome } from '../../../src/delay-queue/core/worker/attempt.js';
+import { plainArguments, argumentsWith, Call } from '../../../src/delay-queue/core/worker/call.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
+import { Completer } from '../../../src/delay-queue/core/worker/completer.js';
+import { readPayloads } from '../../../src/delay-queue/core/worker/invoke.js';
 
 const error = new Error('no');
 
@@ -33,7 +34,7 @@ beforeEach(() => {
     events.on(name, ({ id }: { id: string }) => told.push(`${name} ${id}`));
   events.on('postponed', ({ waitMs }) => told.push(`postponed ${waitMs}`));
   events.on('retrying', (of) => told.push(`retrying ${of.waitMs} ${of.error}`));
-  completer = new Completer(store as never, events, 1_000, {
+  completer = new Completer(store as never, events, 1_000, new Jobs(), {
     wrote: () => {},
     waits: (wake) => waits.push(wake),
     freed: ({ id }) => told.push(`freed ${id}`),
@@ -84,7 +85,7 @@ describe('the method with @OnDeadDelay', () => {
   it('is given why, and what was thrown', () => {
     const call = callOf(attemptOf());
     const why = { error: 'Error: no', cause: error, signal: call.signal };
-    expect(argumentsOf(call)).toMatchObject({ work: { payload: [1] }, ctx: why });
+    expect(plainArguments(call)).toMatchObject({ work: { payload: [1] }, ctx: why });
     const payloads = new Map([[call.attempts[0]!, 'read']]);
     expect(argumentsWith(call, payloads)).toMatchObject({ work: { payload: 'read' }, ctx: why });
   });

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { SweptPage } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { ScanStart } from '../../../src/delay-queue/worker/scan-start.js';
-import { ScanSize } from '../../../src/delay-queue/worker/scan-size.js';
-import { SkipAhead } from '../../../src/delay-queue/worker/skip-ahead.js';
-import { FullNames } from '../../../src/delay-queue/worker/full-names.js';
+import type { SweptPage } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
+import { ScanStart } from '../../../src/delay-queue/core/worker/scan-start.js';
+import { ScanSize } from '../../../src/delay-queue/core/worker/scan-size.js';
+import { FullNames, SkipAhead } from '../../../src/delay-queue/core/worker/skip-ahead.js';
 
 const tooMuch = (): Promise<never> =>
   Promise.reject(Object.assign(new Error('timeout'), { code: '57014' }));

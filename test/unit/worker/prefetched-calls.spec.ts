@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { Attempt, type Outcome } from '../../../src/delay-queue/worker/attempt.js';
-import type { Call } from '../../../src/delay-queue/worker/call.js';
-import { Loop, type LoopParts } from '../../../src/delay-queue/worker/loop.js';
-import { type Handler, WAITS_MAX_MS } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { InFlight } from '../../../src/delay-queue/worker/claims.js';
-import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import { Attempt, type Outcome } from '../../../src/delay-queue/core/worker/attempt.js';
+import type { Call } from '../../../src/delay-queue/core/worker/call.js';
+import { Loop, type LoopParts } from '../../../src/delay-queue/core/worker/loop.js';
+import {
+  type Handler,
+  WAITS_MAX_MS,
+} from '../../../src/delay-queue/core/handlers/handler.registry.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
+import type { NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 
 const LEASE_MS = 60_000;
@@ -20,14 +23,14 @@ let begun: number[];
 let back: string[];
 /** What a call does as it begins. */
 let runs: () => void;
-let inFlight: InFlight;
+let jobs: Jobs;
 let names: NameStates;
 let loop: Loop;
 
 beforeEach(() => {
   jest.useFakeTimers({ now: 0, doNotFake: ['setImmediate', 'clearImmediate'] });
   [places, due, claimed, begun, back, runs] = [0, [], new Map(), [], [], () => {}];
-  [inFlight, names] = [new InFlight(), nameStates()];
+  [jobs, names] = [new Jobs(), nameStates()];
   const executor = {
     run: (call: Call) => {
       begun.push(idOf(call));
@@ -35,7 +38,7 @@ beforeEach(() => {
     },
     end: (call: Call, { kind }: Outcome) => {
       back.push(`${idOf(call)} ${kind}`);
-      for (const attempt of call.attempts) inFlight.delete(attempt);
+      for (const attempt of call.attempts) jobs.written(attempt);
     },
   };
   const claimer = {
@@ -48,11 +51,15 @@ beforeEach(() => {
     stop: () => {},
   };
   const slots = { admit: () => ({ calls: due.splice(0), pauseLeftMs: Infinity }) };
-  const queue = { forget: () => {}, shut: () => {}, hasRoomBehind: false };
+  const queue = {
+    claimed: (_: unknown, attempt: Attempt) => jobs.adopt(attempt),
+    forget: () => {},
+    shut: () => {},
+    hasRoomBehind: false,
+  };
   const completer = { size: 0 };
   loop = new Loop({
     executor,
-    inFlight,
     slots,
     names,
     queue,
@@ -111,7 +118,7 @@ it('begin at once where there is a slot, and else in their order, each as one en
   pass(7);
   places = 1;
   const all = await beginAll(1, 2, 3);
-  expect([begun, inFlight.size]).toEqual([[1], 2]);
+  expect(begun).toEqual([1]);
   pass(100);
   free();
   expect(begun).toEqual([1, 2]);
@@ -181,7 +188,7 @@ it('that wait too long are given back, and none of their name is prefetched', as
   expect([back, name.roomToPrefetch(500, false)]).toEqual([['1 unbegun'], 0]);
   pass(WAITS_MAX_MS * 2);
   await turns();
-  expect([back, inFlight.size]).toEqual([['1 unbegun', '2 unbegun'], 0]);
+  expect([back, jobs.runningCount]).toEqual([['1 unbegun', '2 unbegun'], 0]);
   await begin(3);
   pass(WAITS_MAX_MS * 2);
   await turns();

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents, type DelayQueueOptions } from 'nestjs-delay-queue';
-import type { HistoryKeep } from '../../../src/delay-queue/config/options.js';
-import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
-import { FIRST_PAGE, type PagePosition } from '../../../src/delay-queue/store/rows/answers.js';
-import { historyWalk, Pruner, prunersOf } from '../../../src/delay-queue/worker/pruner.js';
-import type { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import type { HistoryKeep } from '../../../src/delay-queue/core/config/options.js';
+import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
+import { FIRST_PAGE, type PagePosition } from '../../../src/delay-queue/core/store/rows/answers.js';
+import { historyWalk, Pruner, createPruners } from '../../../src/delay-queue/core/worker/pruner.js';
+import type { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 
 const EVERY_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -67,19 +67,22 @@ it('each kind has its own age and pace, and leaves no timer', async () => {
   const calls: string[] = [];
   const told =
     (what: string) =>
-    async (...given: number[]): Promise<number> => {
+    async (...given: unknown[]): Promise<number> => {
       calls.push([what, ...given].join(' '));
       return 0;
     };
-  const kinds = ['forgetNodes', 'forgetPauses', 'forgetQuotas'];
-  const methods = [...kinds, 'forgetPermits'].map((kind) => [kind, told(kind)]);
+  const methods = ['forget', 'forgetPermits'].map((method) => [method, told(method)]);
   const prune = async ({ keepMs, isAbandoned }: HistoryKeep, _: unknown, limit: number) => {
     await told(isAbandoned ? 'abandoned' : 'prune')(keepMs, limit);
     return { count: 0, read: 0, end: FIRST_PAGE };
   };
   const store = Object.fromEntries([...methods, ['prune', prune]]) as NodeStore;
   const begins = (history: DelayQueueOptions['history']): void => {
-    const pruners = prunersOf(store, resolveOptions({ history }).historyKeeps, new DelayEvents());
+    const pruners = createPruners(
+      store,
+      resolveOptions({ history }).historyKeeps,
+      new DelayEvents(),
+    );
     stops.push(...pruners.map((pruner) => () => pruner.stop()));
     for (const pruner of pruners) pruner.start();
   };
@@ -87,10 +90,11 @@ it('each kind has its own age and pace, and leaves no timer', async () => {
   await pass(30_000);
   const day = 24 * HOUR_MS;
   expect(calls.toSorted((a, b) => a.localeCompare(b))).toEqual([
-    `forgetNodes ${day} ${BATCH}`,
-    `forgetPauses ${day} ${BATCH}`,
+    `forget abort ${HOUR_MS} ${BATCH}`,
+    `forget node ${day} ${BATCH}`,
+    `forget pause ${day} ${BATCH}`,
+    `forget quota ${2 * day} ${BATCH}`,
     `forgetPermits ${BATCH}`,
-    `forgetQuotas ${2 * day} ${BATCH}`,
     `prune ${7 * HOUR_MS} ${BATCH}`,
     `prune ${HOUR_MS} ${BATCH}`,
     `prune ${2 * HOUR_MS} ${BATCH}`,
@@ -98,7 +102,7 @@ it('each kind has its own age and pace, and leaves no timer', async () => {
   calls.length = 0;
   await pass(HOUR_MS);
   expect(calls.filter((call) => call.startsWith('prune'))).toHaveLength(180);
-  expect(calls).toHaveLength(184);
+  expect(calls).toHaveLength(185);
   await Promise.all(stops.map((stop) => stop()));
   expect(jest.getTimerCount()).toBe(0);
   calls.length = 0;

@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { type Admit, type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
-import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import { type Admit, ReadyQueue } from '../../../src/delay-queue/core/worker/fair-queue.js';
+import type { Job } from '../../../src/delay-queue/core/worker/job.js';
+import type { NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
+import { job } from '../../support/job.js';
 import { nameStates } from '../../support/name-states.js';
 
 let states: NameStates;
@@ -11,34 +13,21 @@ beforeEach(() => {
 });
 
 let lastId = 0;
-const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
-  id: ++lastId,
-  epoch: 0,
-  name,
-  group: null,
-  wakeMs: 0,
-  stalled: false,
-  failed: false,
-  state: 'wheel',
-  handle: 0,
-  timesNotClaimed: 0,
-  hinted: false,
-  scanNo: 0,
-  ...more,
-});
+const entry = (name: string, more: Partial<Job> = {}): Job =>
+  job({ id: (lastId += 1), name, ...more });
 
 /** @returns who is left out for each of them */
-const push = (queue: ReadyQueue, count: number, name: string, more: Partial<Entry> = {}) =>
+const push = (queue: ReadyQueue, count: number, name: string, more: Partial<Job> = {}) =>
   Array.from({ length: count }, () => queue.push(entry(name, more)));
 
 /** Admits whom `hasSlot` has a place for, into a list. */
-function admitting(hasSlot: (entry: Entry) => boolean = () => true) {
-  const taken: Entry[] = [];
+function admitting(hasSlot: (entry: Job) => boolean = () => true) {
+  const taken: Job[] = [];
   const admit: Admit = (each) => (hasSlot(each) && taken.push(each) > 0 ? 'yes' : 'no');
   return { admit, taken };
 }
 
-const takeFrom = (queue: ReadyQueue, limit: number, hasSlot?: (entry: Entry) => boolean) => {
+const takeFrom = (queue: ReadyQueue, limit: number, hasSlot?: (entry: Job) => boolean) => {
   const { admit, taken } = admitting(hasSlot);
   expect(queue.take(limit, admit, false)).toBe(taken.length > 0 ? 'healthy' : 'nothing');
   return taken;
@@ -88,7 +77,7 @@ describe('groups of a name', () => {
     const queue = new ReadyQueue(states);
     const entries = Array.from({ length: 4 }, () => entry('a'));
     for (const each of entries) queue.push(each);
-    const [first, second, third] = takeFrom(queue, 3) as [Entry, Entry, Entry];
+    const [first, second, third] = takeFrom(queue, 3) as [Job, Job, Job];
     for (const each of [third, second]) queue.putBack(each);
     expect([first, ...takeFrom(queue, 9)]).toEqual(entries);
     expect(queue.size).toBe(0);
@@ -97,14 +86,14 @@ describe('groups of a name', () => {
   it('that have no place are passed, and what is put back is the first of its group', () => {
     const queue = new ReadyQueue(states);
     for (const group of ['full', 'free']) push(queue, 2, 'a', { group });
-    const asked: Entry[] = [];
+    const asked: Job[] = [];
     const asking: Admit = (each) => {
       asked.push(each);
       return each.group === 'full' ? 'group full' : 'yes';
     };
     expect(queue.take(9, asking, false)).toBe('healthy');
     expect(asked.map(({ group }) => group)).toEqual(['full', 'free', 'full', 'free', 'full']);
-    const [, first, , second] = asked as [Entry, Entry, Entry, Entry];
+    const [, first, , second] = asked as [Job, Job, Job, Job];
     for (const each of [second, first]) queue.putBack(each);
     expect(queue.size).toBe(4);
     const taken = takeFrom(queue, 9);
@@ -142,7 +131,7 @@ describe('a line that is full', () => {
   it('has room for a group in the place of one that waits for its limit, and of no other, when there are more groups than places', () => {
     const queue = new ReadyQueue(states);
     for (let n = 0; n < 10_000; n += 1) push(queue, 1, 'a', { group: `g${n}` });
-    const asked: Entry[] = [];
+    const asked: Job[] = [];
     const asking: Admit = (each) => (asked.push(each) > 3 ? 'no' : 'group throttled');
     expect(queue.take(1, asking, false)).toBe('nothing');
     expect(queue.throttled).toBe(3);
@@ -219,7 +208,7 @@ describe('names', () => {
       fc.property(fc.array(fc.nat(7), { maxLength: 50 }), (freed) => {
         const queue = new ReadyQueue(nameStates());
         for (const name of names) push(queue, 400, name);
-        const taken: Entry[] = [];
+        const taken: Job[] = [];
         for (const free of freed) {
           let left = free;
           taken.push(...takeFrom(queue, 500, () => left-- > 0));

@@ -1,8 +1,12 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Reruns } from '../../../src/delay-queue/worker/reruns.js';
-import type { Rerun, RerunPlaced, RerunStore } from '../../../src/delay-queue/store/rerun.store.js';
-import { Idle } from '../../../src/delay-queue/tasks/recurring-task.js';
+import { Reruns } from '../../../src/delay-queue/core/worker/reruns.js';
+import type {
+  Rerun,
+  RerunPlaced,
+  RerunStore,
+} from '../../../src/delay-queue/core/store/rerun.store.js';
+import { Idle } from '../../../src/delay-queue/core/tasks/recurring-task.js';
 
 const EVERY_MS = 3_600_000;
 const PAGE = 1_000;
@@ -68,7 +72,7 @@ it('what a run ends here is looked for at once, if anything is kept', async () =
   await pass(0);
   expect(looks).toHaveLength(1);
   kept.set('one', 'runs');
-  reruns.asked();
+  reruns.runNow();
   await pass(0);
   expect(looks).toHaveLength(2);
   kept.set('one', 'over');

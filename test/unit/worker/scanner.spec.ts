@@ -1,20 +1,20 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
-import { Scanner } from '../../../src/delay-queue/worker/scanner.js';
-import type { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
+import type { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
+import { Scanner } from '../../../src/delay-queue/core/worker/scanner.js';
+import type { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import type {
-  Cursor,
+  WakeCursor,
   Shares,
   SweptPage,
   Wake,
-} from '../../../src/delay-queue/store/rows/delay-rows.js';
+} from '../../../src/delay-queue/core/store/rows/delay-rows.js';
 
 /** One page that was asked for. */
 interface Sweep {
   atMs: number;
-  from: Cursor | null;
+  from: WakeCursor | null;
   help: number | null;
   names: readonly string[];
   leftOut: readonly string[];
@@ -37,7 +37,7 @@ let overflows: number;
 let scanner: Scanner;
 
 const OVERDUE = { oldestMs: 1 };
-const at = (id: number): Cursor => ({ wakeMs: 1_000, id });
+const at = (id: number): WakeCursor => ({ wakeMs: 1_000, id });
 const wake = (id: number): Wake => ({ id, epoch: 1 }) as Wake;
 
 /** Between pages it lets a turn of the event loop pass. */
@@ -57,7 +57,7 @@ function scannerThat(leaseMs: number): Scanner {
   const store = {
     sweep: async (
       { names, leftOut }: Shares,
-      from: Cursor | null,
+      from: WakeCursor | null,
       {
         helpAfterMs: help,
         limit,
@@ -92,7 +92,14 @@ function scannerThat(leaseMs: number): Scanner {
     },
     offer: ({ id }: Wake, _: string, walk: number) => void offered.push([id, walk]),
   } as unknown as TimerQueue;
-  return new Scanner(store, nodes, leaseMs, of, '7', new DelayEvents());
+  return new Scanner({
+    nodeStore: store,
+    nodes,
+    options: { leaseMs },
+    queue: of,
+    listener: { processLock: { number: '7' } },
+    events: new DelayEvents(),
+  });
 }
 
 beforeEach(() => {

@@ -1,29 +1,26 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
-import type { Limit } from '../../../src/delay-queue/handlers/handler-limits.js';
-import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
-import { SlotKeeper } from '../../../src/delay-queue/worker/admission.js';
-import { admission } from '../../../src/delay-queue/worker/allowance.js';
-import { type Entry, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
-import { Throttles } from '../../../src/delay-queue/worker/limits.js';
-import { ClaimSizes } from '../../../src/delay-queue/worker/claim-sizes.js';
-import type { NameState, NameStates } from '../../../src/delay-queue/worker/name-state.js';
-import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
+import type { Handler } from '../../../src/delay-queue/core/handlers/handler.registry.js';
+import type { HandlerLimit } from '../../../src/delay-queue/core/handlers/handler-limits.js';
+import { WheelService } from '../../../src/delay-queue/core/timer-wheel/wheel.service.js';
+import { SlotKeeper } from '../../../src/delay-queue/core/worker/admission.js';
+import { admission } from '../../../src/delay-queue/core/worker/allowance.js';
+import { ReadyQueue } from '../../../src/delay-queue/core/worker/fair-queue.js';
+import type { Job } from '../../../src/delay-queue/core/worker/job.js';
+import { Throttles } from '../../../src/delay-queue/core/worker/limits.js';
+import { ClaimSizes } from '../../../src/delay-queue/core/worker/claim-sizes.js';
+import type { NameState, NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
+import type { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
+import { job } from '../../support/job.js';
 import { nameStates } from '../../support/name-states.js';
 
 const NOW_MS = 10_000;
-const UNLIMITED: Limit = { concurrency: 0, burst: 0, refillPerMs: 0 };
+const UNLIMITED: HandlerLimit = { concurrency: 0, burst: 0, refillPerMs: 0 };
 
 const wheel = new WheelService();
 afterAll(() => wheel.onApplicationShutdown());
 
-let lastId = 0;
-const entry = (name: string, odd: Partial<Entry> = {}): Entry => {
-  const usual = { epoch: 0, group: null, wakeMs: 0, stalled: false, failed: false, handle: 0 };
-  const known = { state: 'ready', timesNotClaimed: 0, hinted: false, scanNo: 0 } as const;
-  return { id: ++lastId, name, ...usual, ...known, ...odd };
-};
+const entry = (name: string, odd: Partial<Job> = {}): Job => job({ name, ...odd });
 
 /** A node: names, what is due of them, and what gives it slots. */
 class Node {
@@ -54,7 +51,7 @@ class Node {
     return this.names.of(name);
   }
 
-  push(...entries: Entry[]): Entry[] {
+  push(...entries: Job[]): Job[] {
     for (const each of entries) this.ready.push(each);
     return entries;
   }
@@ -92,7 +89,7 @@ describe('slots, however claims and calls come and go', () => {
   );
 
   /** Of one claim. */
-  const checkClaim = (delays: readonly Entry[]): void => {
+  const checkClaim = (delays: readonly Job[]): void => {
     expect(delays.length).toBeLessThanOrEqual(CLAIM_BATCH);
     const limited = delays.filter(({ name }) => name === 'limited');
     expect([0, delays.length]).toContain(limited.length);
@@ -193,7 +190,7 @@ describe('a claim', () => {
 
   const called = () => node.keeper.admit(NOW_MS).calls.map(({ entries }) => entries);
 
-  const due = (count: number): Entry[] =>
+  const due = (count: number): Job[] =>
     node.push(...Array.from({ length: count }, () => entry('a')));
 
   it('has one slot for each batch, and the next batch when it is full', () => {
@@ -254,7 +251,7 @@ describe('a claim', () => {
     expect(node.keeper.admit(NOW_MS)).toEqual({ calls: [], pauseLeftMs: Infinity });
   });
 
-  it.each<[string, string, Partial<Entry>]>([
+  it.each<[string, string, Partial<Job>]>([
     ['failed before', 'a', { failed: true }],
     ['went down with a process', 'a', { stalled: true }],
     ['is of a batch of one', 'ones', {}],

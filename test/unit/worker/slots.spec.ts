@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { NameStates } from '../../../src/delay-queue/worker/name-state.js';
-import { connectionsOf } from '../../../src/delay-queue/worker/admission.js';
+import { NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
+import { handlerConnections } from '../../../src/delay-queue/core/worker/admission.js';
 import {
   type Handler,
   HandlerRegistry,
-} from '../../../src/delay-queue/handlers/handler.registry.js';
+} from '../../../src/delay-queue/core/handlers/handler.registry.js';
 
 let registry: HandlerRegistry;
 let events: DelayEvents;
@@ -111,7 +111,7 @@ describe('a name of which a thousand handlers outlived their timeout', () => {
 
 describe('of the sessions for attempts', () => {
   const DEFAULT = 10;
-  const shareOf = (max: number) => connectionsOf(max, registry, DEFAULT, events);
+  const shareOf = (max: number) => handlerConnections(max, registry, DEFAULT, events);
 
   it('all are for transactional handlers, and one less with @OnDeadDelay', () => {
     add('a', DEFAULT, { transactional: true });

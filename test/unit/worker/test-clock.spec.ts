@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { TestClock } from '../../../src/delay-queue/worker/test-clock.js';
+import { TestClock } from '../../../src/delay-queue/core/worker/test-clock.js';
 import type {
   TestClockState,
   TestClockStore,
-} from '../../../src/delay-queue/store/test-clock.store.js';
+} from '../../../src/delay-queue/core/store/test-clock.store.js';
 
 const REAL_MS = 1_900_000_000_000;
 const STANDS_MS = 1_800_000_000_000;

@@ -1,10 +1,10 @@
 import { afterAll, beforeEach, expect, it } from '@jest/globals';
-import { Throttles } from '../../../src/delay-queue/worker/limits.js';
-import type { LimitLeft } from '../../../src/delay-queue/store/limit.store.js';
-import { groupNumber } from '../../../src/delay-queue/store/rows/attempt-rows.js';
-import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import { Throttles } from '../../../src/delay-queue/core/worker/limits.js';
+import type { LimitLeft } from '../../../src/delay-queue/core/store/limit.store.js';
+import { groupNumber } from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
+import type { NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
-import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
+import { WheelService } from '../../../src/delay-queue/core/timer-wheel/wheel.service.js';
 
 const NAME = 'test.limited';
 const FULL: LimitLeft = { name: NAME, group: 'g', slots: 0, waitMs: 0 };

@@ -1,23 +1,22 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import { Announcer } from '../../../src/delay-queue/worker/announcer.js';
-import type { Entry } from '../../../src/delay-queue/worker/fair-queue.js';
-import { TimerQueue, type OpenClaims } from '../../../src/delay-queue/worker/timer-queue.js';
-import type { NameStates } from '../../../src/delay-queue/worker/name-state.js';
+import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
+import { DatabaseClock } from '../../../src/delay-queue/core/database/database-clock.js';
+import { Announcer } from '../../../src/delay-queue/core/worker/announcer.js';
+import type { Job } from '../../../src/delay-queue/core/worker/job.js';
+import { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
+import type { NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
-import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
-import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
+import type { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
+import type { Wake } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
+import { WheelService } from '../../../src/delay-queue/core/timer-wheel/wheel.service.js';
 
 const HORIZON_MS = 1_000;
 /** More of one name do not wait. */
 const NAME_MAX = 10_000;
 
-/** What its claims say of ids. */
-let known: { inFlight: number[]; unwritten: number[]; unread: number[] };
-let lost: LostClaims;
+let jobs: Jobs;
 /** What was told of, or asked for, in order. */
 let told: unknown[];
 let wheel: WheelService;
@@ -31,34 +30,17 @@ let wasOpen: boolean;
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['performance', 'setImmediate', 'clearImmediate'], now: 0 });
   jest.spyOn(performance, 'now').mockImplementation(() => Date.now());
-  known = { inFlight: [], unwritten: [], unread: [] };
-  [lost, told] = [new LostClaims(), []];
+  [jobs, told] = [new Jobs(), []];
   [wheel, clock, nodes] = [new WheelService(), new DatabaseClock(), new Nodes('self', ['a', 'b'])];
   clock.sample(0, 0, 0);
-  const claims = {
-    inFlight: {
-      covers: (id: number) => known.inFlight.includes(id),
-      get size() {
-        return known.inFlight.length;
-      },
-    },
-    completer: {
-      giveBack: (...claim: unknown[]) => told.push(['give back', ...claim]),
-      unread: {
-        leaves: ({ id }: Wake) => known.unread.includes(id),
-      },
-      unwritten: { covers: (id: number) => known.unwritten.includes(id) },
-    },
-    lost,
-  } as unknown as OpenClaims;
   const limits = { claimBatch: 2, horizonMs: HORIZON_MS };
   names = nameStates();
-  queue = new TimerQueue(wheel, clock, nodes, claims, names, limits, {
+  queue = new TimerQueue(wheel, { clock, nodes, jobs, names }, limits, {
     due: () => told.push('ready'),
     unreadable: (id) => told.push(['unreadable', id]),
+    giveBack: (...claim) => told.push(['give back', ...claim]),
   });
   nodes.changed.on(() => queue.leaveToOthers());
-  clock.jumped.on(() => queue.realign());
   wasOpen = queue.isOpen;
   queue.open();
 });
@@ -81,6 +63,8 @@ const wake = (id: number, more: Partial<Wake> = {}): Wake => ({
   ...more,
 });
 
+const attempt = (id: number): Attempt => ({ id, epoch: 0, name: 'a' }) as Attempt;
+
 const offer = (id: number, more?: Partial<Wake>): boolean =>
   queue.offer(wake(id, more), 'confirmed');
 
@@ -90,8 +74,8 @@ async function passTo(ms: number): Promise<void> {
 }
 
 /** All that one claim may have. */
-function take(): Entry[] {
-  const taken: Entry[] = [];
+function take(): Job[] {
+  const taken: Job[] = [];
   queue.take((entry) => (taken.push(entry) > 0 ? 'yes' : 'no'), true);
   return taken;
 }
@@ -126,9 +110,9 @@ describe('what is offered', () => {
       'is of a group that is paused',
       () => [nodes.update([], [['a', 'g', null]]), offer(1, { group: 'g' })],
     ],
-    ['runs here', () => [known.inFlight.push(1), offer(1)]],
-    ['ran here, and that is not written yet', () => [known.unwritten.push(1), offer(1)]],
-    ['could not be read here', () => [known.unread.push(1), offer(1)]],
+    ['runs here', () => [jobs.adopt(attempt(1)), offer(1)]],
+    ['ran here, and that is not written yet', () => [jobs.ended(attempt(1)), offer(1)]],
+    ['could not be read here', () => [jobs.leave(1, 0, 1_000), offer(1)]],
   ])('is left alone when it %s', (_, act) => {
     expect([act()].flat().at(-1)).toBe(true);
     expect(queue.isEmpty).toBe(true);
@@ -146,9 +130,8 @@ describe('what is offered', () => {
   it('is given back when its claim was lost, once, and not while another claim of it is on its way', async () => {
     offer(1, { epoch: 4 });
     await passTo(0);
-    lost.add(1, 5);
-    const [entry] = take() as [Entry];
-    entry.state = 'claiming';
+    jobs.lose(1, 5);
+    const [entry] = take() as [Job];
     offer(1, { epoch: 5 });
     expect(told).toEqual(['ready']);
     entry.later = undefined;
@@ -166,15 +149,6 @@ describe('what is offered', () => {
     expect(queue.isEmpty).toBe(false);
     await passTo(HORIZON_MS);
     expect(takeAll()).toEqual([1]);
-  });
-
-  it('keeps its place when the database’s clock jumps', async () => {
-    offer(1, { wakeMs: 100_000 });
-    clock.sample(0, 0, 60_000);
-    await passTo(39_999);
-    expect(told).toEqual([]);
-    await passTo(40_000);
-    expect(told).toEqual(['ready']);
   });
 });
 
@@ -211,14 +185,8 @@ it('there is room behind for less than a claim, and a group that waited for its 
   expect(queue.hasRoomBehind).toBe(false);
   queue.take(() => 'group throttled', true);
   expect([queue.hasRoomBehind, takeAll()]).toEqual([true, []]);
-  queue.release('a', 'g');
+  queue.ready.release('a', 'g');
   expect([queue.hasRoomBehind, takeAll()]).toEqual([false, [1, 2]]);
-});
-
-it('a row that is gone is forgotten', () => {
-  offer(1, { wakeMs: 10 });
-  queue.disarm(1);
-  expect(queue.isEmpty).toBe(true);
 });
 
 describe('what was taken', () => {
@@ -233,32 +201,12 @@ describe('what was taken', () => {
     for (const id of [1, 2]) offer(id, { name: id === 1 ? 'b' : 'a' });
     await passTo(0);
     const entries = take().toSorted((a, b) => a.id - b.id);
-    for (const entry of entries) entry.state = 'claiming';
     offer(2, { epoch: 1, wakeMs: 500 });
     nodes.update([], [['b', '', null]]);
     queue.putBack(entries);
     expect(takeAll()).toEqual([]);
     await passTo(500);
     expect(takeAll()).toEqual([2]);
-  });
-
-  it('is looked at again in its time, or at that of its row', async () => {
-    offer(1);
-    await passTo(0);
-    let [entry] = take() as [Entry];
-    queue.again(entry, 100);
-    await passTo(99);
-    expect(take()).toEqual([]);
-    await passTo(100);
-    [entry] = take() as [Entry];
-    queue.correct(entry, 300);
-    queue.again(entry, 200);
-    expect(entry.wakeMs).toBe(300);
-    offer(1, { wakeMs: 400 });
-    await passTo(399);
-    expect(takeAll()).toEqual([]);
-    await passTo(400);
-    expect(takeAll()).toEqual([1]);
   });
 });
 
@@ -292,9 +240,10 @@ it('what became paused between its wake and its turn is forgotten, and that is n
 });
 
 it('says when it is empty, and is idle when nothing runs either', async () => {
-  known.inFlight = [7];
+  const runs = attempt(7);
+  jobs.adopt(runs);
   expect(queue.isIdle).toBe(false);
-  known.inFlight = [];
+  jobs.written(runs);
   await queue.whenEmpty();
   offer(1, { wakeMs: 500 });
   expect(queue.isIdle).toBe(false);

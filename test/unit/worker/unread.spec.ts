@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { UnreadDelays } from '../../../src/delay-queue/worker/completer.js';
+import { DelayEvents } from 'nestjs-delay-queue';
+import { Completer } from '../../../src/delay-queue/core/worker/completer.js';
+import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
 
 type PassOn = { id: number; epoch: number; waitMs: number | null };
 
@@ -11,7 +13,8 @@ let mine: Set<number>;
 let gone: Set<number>;
 let passed: unknown[];
 let told: string[];
-let unread: UnreadDelays;
+let jobs: Jobs;
+let completer: Completer;
 
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate'], now: 0 });
@@ -31,18 +34,19 @@ beforeEach(() => {
         wake_ms: 7,
       }));
   };
-  unread = new UnreadDelays(
-    { passOn: store } as never,
-    1_000,
-    { passed: (wake) => passed.push(wake) },
-    {
-      node: 'node',
-      lookAt: async () => [],
-      health: { failed: () => {}, worked: () => {}, pause: async () => {} },
-      onProgress: () => {},
-    },
-  );
+  jobs = new Jobs();
+  const events = new DelayEvents();
+  for (const name of ['unreadable', 'retrying', 'lost'] as const)
+    events.on(name, ({ id }) => told.push(`${id} ${name}`));
+  const of = { nodeName: 'node', passOn: store, lookAt: async () => [], retry };
+  completer = new Completer(of as never, events, 1_000, jobs, {
+    passed: (wake: unknown) => passed.push(wake),
+    wrote: () => {},
+  } as never);
 });
+
+const retry = async (items: readonly { id: number }[]) =>
+  items.map(({ id }) => ({ id, wake_ms: null }));
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -50,17 +54,23 @@ afterEach(() => {
 });
 
 async function passOn(...ids: number[]): Promise<void> {
-  for (const id of ids) unread.passOn({ id, epoch: 1 }, (result) => told.push(`${id} ${result}`));
-  while (unread.batcher.size > 0) await new Promise(setImmediate);
+  const handler = { limits: null, backoffMs: () => 0 };
+  for (const id of ids) {
+    const row = { id, name: 'a', attempts: 1, max_attempts: 2 };
+    const more = { row, handler, extras: {}, onDead: null, event: { id } };
+    const attempt = { id, epoch: 1, over: true, ...more };
+    completer.report(attempt as never, { kind: 'unreadable', error: new Error('no') });
+  }
+  while (completer.size > 0) await new Promise(setImmediate);
 }
 
 const leaves = (id: number, epoch: number, refused?: boolean): boolean =>
-  unread.leaves({ id, epoch, ...(refused !== undefined && { refused }) });
+  jobs.isLeft({ id, epoch, ...(refused !== undefined && { refused }) });
 
 it('what is passed on is told of as others may take it, and what is not is this node’s', async () => {
   [mine, gone] = [new Set([2]), new Set([3])];
   await passOn(1, 2, 3);
-  expect(told.toSorted()).toEqual(['1 passed', '2 refused', '3 gone']);
+  expect(told.toSorted()).toEqual(['1 unreadable', '2 retrying', '3 lost']);
   expect(passed).toEqual([{ id: 1, epoch: 2, name: 'a', group: null, wakeMs: 7, stalled: false }]);
   expect(asked).toMatchObject([{ waitMs: null }, { waitMs: null }, { waitMs: null }]);
   expect(alive).toEqual([1_000]);
@@ -81,7 +91,7 @@ it('what is passed on is any node’s when it is written anew, and when nodes co
   expect([leaves(1, 3), leaves(1, 2)]).toEqual([false, false]);
   expect([leaves(2, 3, false), leaves(2, 2)]).toEqual([false, false]);
   await passOn(3);
-  unread.forget();
+  jobs.leaveNothing();
   expect(leaves(3, 2)).toBe(false);
 });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { HintFollower, reportVacancy } from '../../../src/delay-queue/worker/hint-follower.js';
+import { HintFollower, reportVacancy } from '../../../src/delay-queue/core/worker/hint-follower.js';
 
 let follower: HintFollower;
 /** When blocks heard of which places, in milliseconds. */

@@ -5,10 +5,9 @@ import { watchAddress } from './address/address.js';
 import { watchLive } from './api/live.js';
 import { watchKeyboard } from './shell/keyboard.js';
 import { Page } from './shell/page.js';
-import { openShortcuts } from './shell/shortcuts.js';
 
 applyTheme();
 watchAddress();
 watchLive();
-watchKeyboard(openShortcuts);
+watchKeyboard();
 render(<Page />, document.querySelector('#page')!);

@@ -1,14 +1,17 @@
-import { epochMs, plusMs, presentEpochUs, ON_PRIMARY, type Tables } from '../../database/tables.js';
 import {
-  asInstant,
-  asMs,
   asNumber,
   asText,
+  clock,
+  keyOrNull,
+  nodesNow,
+  ON_PRIMARY,
+  plusMs,
+  presentEpochUs,
   type RowOf,
   selected,
-} from '../../store/rows/columns.js';
-import { keyOrNull } from '../../store/rows/delay-rows.js';
-import { clock, nodesNow } from '../../store/sql/fragments/clock.js';
+  type Tables,
+} from '../../core/ops.js';
+import { asIso } from './iso.js';
 
 /*
  * What viewers of the dashboard have changed: an operation, and the first of the delays that it has
@@ -25,25 +28,22 @@ const PRUNED_MAX = 10;
 
 type OperationState = 'running' | 'stopping' | 'done' | 'stopped' | 'failed' | 'interrupted';
 
-/** Operation `o`; needs the CTE `clock`. Instants in milliseconds since 1970. */
-export const operationOf = (tables: Tables) => ({
+/** Operation `o`; needs the CTE `clock`. `order`, `scope` and `counts` are JSON. */
+export const operationColumns = (tables: Tables) => ({
   id: asText('o.id::text'),
   action: asText('o.action'),
   who: asText('o.who'),
   why: asText<string | null>('o.why'),
-  /** JSON. */
-  asked: asText('o.asked::text'),
-  /** JSON. */
+  order: asText('o.asked::text', 'asked'),
   scope: asText('o.scope::text'),
-  startedMs: asInstant('o.started_at'),
-  endedMs: asMs<number | null>(epochMs('o.ended_at')),
+  startedAt: asIso('o.started_at'),
+  endedAt: asIso<string | null>('o.ended_at'),
   state: asText<OperationState>(
     `CASE WHEN o.ended_as IS NOT NULL THEN o.ended_as
             WHEN o.seen_at < ${plusMs(nodesNow(tables), `-${SILENT_MS}::float8`)} THEN 'interrupted'
             WHEN o.stop_asked THEN 'stopping'
             ELSE 'running' END`,
   ),
-  /** JSON. */
   counts: asText('o.counts::text'),
   expected: asNumber<number | null>('o.expected'),
   expectedIs: asText<'exact' | 'atLeast' | null>('o.expected_is'),
@@ -51,7 +51,7 @@ export const operationOf = (tables: Tables) => ({
   node: asText('o.node'),
 });
 
-export type OperationRow = RowOf<ReturnType<typeof operationOf>>;
+export type OperationRow = RowOf<ReturnType<typeof operationColumns>>;
 
 /**
  * Writes a new one, and removes old ones. Parameters: action, who, node, why, asked, counts, scope. Its id
@@ -78,7 +78,7 @@ o AS (
   ON CONFLICT DO NOTHING
   RETURNING *
 )
-SELECT ${selected(operationOf(tables))} FROM o, clock`;
+SELECT ${selected(operationColumns(tables))} FROM o, clock`;
 
 /**
  * Adds the delays that a page has changed; the same ones again change nothing. Parameters: id,
@@ -101,7 +101,7 @@ o AS (
   WHERE id = $1::bigint AND ended_as IS NULL
   RETURNING *
 )
-SELECT ${selected(operationOf(tables))} FROM o, clock`;
+SELECT ${selected(operationColumns(tables))} FROM o, clock`;
 
 /** Parameters: id, how it ended, counts, error. */
 export const endOperationSql = (tables: Tables): string => `
@@ -113,7 +113,7 @@ o AS (
   WHERE id = $1::bigint
   RETURNING *
 )
-SELECT ${selected(operationOf(tables))} FROM o, clock`;
+SELECT ${selected(operationColumns(tables))} FROM o, clock`;
 
 /** Says that they go on. Parameter: ids. Answers those that are to stop. */
 export const keepOperationsSql = (tables: Tables): string => `
@@ -131,7 +131,7 @@ WITH ${clock(tables)},
 o AS (
   UPDATE ${tables.operation} SET stop_asked = stop_asked OR ended_as IS NULL WHERE id = $1::bigint RETURNING *
 )
-SELECT ${selected(operationOf(tables))} FROM o, clock`;
+SELECT ${selected(operationColumns(tables))} FROM o, clock`;
 
 /** Condition: its limits are among those of viewer `$1`. */
 const isWithin = (field: 'names' | 'groups'): string => {
@@ -145,7 +145,7 @@ const IS_OWN = `($1::jsonb IS NULL OR (o.who = $1::jsonb ->> 'who'::text AND ${i
 /** Newest first. Parameters: viewer (null: all), the id to start behind, limit. */
 export const operationsSql = (tables: Tables): string => `
 WITH ${clock(tables)}
-SELECT ${selected(operationOf(tables))}
+SELECT ${selected(operationColumns(tables))}
 FROM ${tables.operation} o, clock
 WHERE o.id < $2::bigint AND ${IS_OWN}
 ORDER BY o.id DESC
@@ -154,7 +154,7 @@ LIMIT $3::int`;
 /** Those that have changed a delay of the key, newest first. Parameters: viewer (null: all), key, limit. */
 export const operationsOfKeySql = (tables: Tables): string => `
 WITH ${clock(tables)}
-SELECT ${selected(operationOf(tables))}
+SELECT ${selected(operationColumns(tables))}
 FROM ${tables.operation} o, clock
 WHERE o.id = ANY (ARRAY(SELECT c.operation_id FROM ${tables.operationChange} c WHERE c.key = $2::text))
   AND ${IS_OWN}

@@ -1,23 +1,31 @@
-import { ageMs, dateMs, epochMs, ON_PRIMARY, type Tables, wakeOf } from '../../database/tables.js';
 import {
+  ageMs,
+  anyHeld,
   asFlag,
   asInstant,
   asMs,
   asNumber,
   asText,
-  type RowOf,
-  selected,
-} from '../../store/rows/columns.js';
-import {
   clock,
+  dateMs,
+  epochMs,
+  errorKind,
+  firstLine,
+  fullLimits,
   IS_SERVED,
   liveNames,
   lives,
+  namesWithKeys,
   nodesNow,
+  ON_PRIMARY,
+  runningUnder,
   saidAt,
-} from '../../store/sql/fragments/clock.js';
-import { errorKind, firstLine, namesWithKeys } from '../../store/sql/fragments/filter.js';
-import { anyHeld, fullLimits, runningUnder, throttledBy } from '../../store/sql/stats.sql.js';
+  selected,
+  type Tables,
+  throttledBy,
+  wakeSql,
+} from '../../core/ops.js';
+import { asIso, asIsoOfMs } from './iso.js';
 
 /*
  * What the dashboard's overview shows. Each statement reads a limited number of rows, in the order
@@ -26,12 +34,10 @@ import { anyHeld, fullLimits, runningUnder, throttledBy } from '../../store/sql/
  */
 
 export const BUCKET = {
-  fromMs: asInstant('b.begins_at'),
+  from: asIso('b.begins_at'),
   count: asNumber('c.count'),
   read: asNumber('c.read'),
 };
-
-export type BucketRow = RowOf<typeof BUCKET>;
 
 /** Wakes by bucket, from now on. Parameters: how many buckets, step in ms, how many rows of each. */
 export const bucketsSql = (tables: Tables, scope: string): string => `
@@ -66,8 +72,6 @@ export const DUE = {
   read: asNumber('r.read'),
 };
 
-export type DueRow = RowOf<typeof DUE>;
-
 /**
  * What runs, what is late and what is held, by name, of the wakes that have passed, the oldest
  * first. Parameters: alive_ms, how many are read; then the scope's.
@@ -76,7 +80,7 @@ export const dueSql = (tables: Tables, scope: string): string => `
 WITH ${clock(tables)},
 ${liveNames(tables, '$1')},
 due AS MATERIALIZED (
-  SELECT d.name, d.group_id, d.attempts, ${wakeOf('d')} AS wake
+  SELECT d.name, d.group_id, d.attempts, ${wakeSql('d')} AS wake
   FROM ${tables.delay} d
   WHERE d.wake_at <= (SELECT now FROM clock)
   ORDER BY d.wake_at, d.id
@@ -138,15 +142,13 @@ export const DEAD = {
   line: asText('w.line'),
   count: asNumber('w.count'),
   retries: asNumber('w.retries'),
-  newestMs: asInstant('w.newest_at'),
-  oldestMs: asInstant('w.oldest_at'),
+  newestAt: asIso('w.newest_at'),
+  oldestAt: asIso('w.oldest_at'),
   sampleId: asText('w.sample_id::text', 'sample_id'),
   /** Of the sample, whole; null also where they are told apart by name alone. */
   error: asText<string | null>('w.error'),
   read: asNumber('r.read'),
 };
-
-export type DeadRow = RowOf<typeof DEAD>;
 
 /**
  * The newest dead letters, by name and, if wanted, by kind of error. Parameters: how many are read,
@@ -183,8 +185,6 @@ export const ENDS = {
   sinceMs: asMs<number | null>(epochMs('r.since')),
 };
 
-export type EndsRow = RowOf<typeof ENDS>;
-
 /**
  * What ended lately, by name, the newest first. Parameters: at most how many ms ago, how many are
  * read; then the scope's.
@@ -214,17 +214,15 @@ export const nodeSeen = (tables: Tables) => ({
     name: 'names',
     read: (text: string) => JSON.parse(text) as string[],
   },
-  startedMs: asInstant(saidAt('n.started_at', tables)),
-  seenMs: asInstant(saidAt('n.seen_at', tables)),
+  startedAt: asIso(saidAt('n.started_at', tables)),
+  seenAt: asIso(saidAt('n.seen_at', tables)),
   /** An idle node need not be seen until then. */
   awaitedMs: asInstant(saidAt('GREATEST(n.seen_at, n.idle_until)', tables)),
   isSilent: asFlag(`(NOT ${lives('n', nodesNow(tables), '$1::float8')})`),
   running: asNumber('COALESCE(r.running, 0)'),
-  leaseEndsMs: asMs<number | null>(dateMs('r.ends_at')),
+  nextLeaseEndsAt: asIsoOfMs<string | null>(dateMs('r.ends_at')),
   read: asNumber('(SELECT pg_catalog.count(*) FROM due)'),
 });
-
-export type NodeSeenRow = RowOf<ReturnType<typeof nodeSeen>>;
 
 /**
  * The nodes, those that fell silent too, and what each holds of the wakes that have passed, the
@@ -249,15 +247,13 @@ export const LIMIT = {
   group: asText<string | null>(`NULLIF(q.group_id, '')`, 'group_id'),
   running: asNumber('q.running'),
   of: asNumber<number | null>('q.full_slots'),
-  fullSinceMs: asMs<number | null>(
+  fullSince: asIsoOfMs<string | null>(
     `CASE WHEN q.full_until > clock.now OR q.full_slots <= q.running THEN ${dateMs('q.full_since')} END`,
   ),
-  nextMs: asMs<number | null>(
+  nextAt: asIsoOfMs<string | null>(
     `CASE WHEN q.full_until > clock.now THEN ${dateMs('q.full_until')} END`,
   ),
 };
-
-export type LimitRow = RowOf<typeof LIMIT>;
 
 /** Limits that claims have met, full ones first. Parameters: how many; then the scope's. */
 export const limitsSql = (tables: Tables, scope: string): string => `

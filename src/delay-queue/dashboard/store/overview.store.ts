@@ -1,37 +1,17 @@
-import type { Runner } from '../../database/runner.js';
-import { type Installation, type Tables, tablesOf } from '../../database/tables.js';
-import { type Answer, reader, type RowOf } from '../../store/rows/columns.js';
-import { matching, type RowFilter } from '../../store/sql/fragments/filter.js';
 import {
-  AHEAD,
-  aheadSql,
-  BUCKET,
-  type BucketRow,
-  bucketsSql,
-  DEAD,
-  type DeadRow,
-  deadSql,
-  DUE,
-  type DueRow,
-  dueSql,
-  ENDS,
-  type EndsRow,
-  endsSql,
-  ESTIMATE,
-  estimatesSql,
-  LIMIT,
-  type LimitRow,
-  limitsSql,
-  NAME_COUNT,
-  namesInScopeSql,
-  namesSql,
-  nodeSeen,
-  type NodeSeenRow,
-  nodesSeenSql,
-} from './overview.sql.js';
+  type Installation,
+  matching,
+  qualifiedTables,
+  reader,
+  type RowFilter,
+  type Runner,
+  type Tables,
+  type TextAnswer,
+} from '../../core/ops.js';
+import * as overview from './overview.sql.js';
 
 /** What a viewer may see; empty: all. */
-export type Scope = Pick<RowFilter, 'names' | 'groups'>;
+export type Scope = Pick<RowFilter, 'name' | 'group'>;
 
 /** Wakes that have passed, and wakes to come, that one look reads. */
 export const WAKES_READ_MAX = 10_000;
@@ -52,92 +32,96 @@ export interface Read<Row> {
 const isNamed = ({ name }: { name: string | null }): boolean => name !== null;
 
 /** There is always a row, which has no name if nothing was counted. */
-function readOf<Row extends { name: string; read: number }>(rows: readonly Row[]): Read<Row> {
-  return { rows: rows.filter(isNamed), read: rows[0]?.read ?? 0 };
-}
+const asRead = <Row extends { name: string; read: number }>(rows: readonly Row[]): Read<Row> => ({
+  rows: rows.filter(isNamed),
+  read: rows[0]?.read ?? 0,
+});
 
 /** Counts for the dashboard's overview; each statement reads a limited number of rows. */
 export class OverviewStore {
   readonly #tables: Tables;
 
   constructor(of: Installation) {
-    this.#tables = tablesOf(of);
+    this.#tables = qualifiedTables(of);
   }
 
-  async buckets(
+  buckets(
     runner: Runner,
     scope: Scope,
     { count, stepMs, readMax }: { count: number; stepMs: number; readMax: number },
-  ): Promise<BucketRow[]> {
-    const { sql, parameters } = matching(scope, 4);
-    const given = [count, stepMs, readMax, ...parameters];
-    const rows = await runner.query<Answer>(bucketsSql(this.#tables, sql), given);
-    return rows.map(reader(BUCKET));
+  ) {
+    const given = [count, stepMs, readMax];
+    return this.#scoped(runner, scope, overview.bucketsSql, given, reader(overview.BUCKET));
   }
 
-  async due(runner: Runner, scope: Scope, aliveMs: number): Promise<Read<DueRow>> {
-    const { sql, parameters } = matching(scope, 3);
-    const given = [aliveMs, WAKES_READ_MAX, ...parameters];
-    const rows = await runner.query<Answer>(dueSql(this.#tables, sql), given);
-    return readOf(rows.map(reader(DUE)));
+  async due(runner: Runner, scope: Scope, aliveMs: number) {
+    const given = [aliveMs, WAKES_READ_MAX];
+    return asRead(await this.#scoped(runner, scope, overview.dueSql, given, reader(overview.DUE)));
   }
 
-  async ahead(runner: Runner, scope: Scope): Promise<Read<RowOf<typeof AHEAD>>> {
-    const { sql, parameters } = matching(scope, 2);
-    const given = [WAKES_READ_MAX, ...parameters];
-    const rows = await runner.query<Answer>(aheadSql(this.#tables, sql), given);
-    return readOf(rows.map(reader(AHEAD)));
+  async ahead(runner: Runner, scope: Scope) {
+    const { aheadSql, AHEAD } = overview;
+    return asRead(await this.#scoped(runner, scope, aheadSql, [WAKES_READ_MAX], reader(AHEAD)));
   }
 
   /** Groups of dead letters that failed alike. */
-  async dead(
-    runner: Runner,
-    scope: Scope,
-    groupsMax: number,
-    by: 'name' | 'kind',
-  ): Promise<Read<DeadRow>> {
-    const { sql, parameters } = matching(scope, 3);
-    const given = [DEAD_READ_MAX, groupsMax, ...parameters];
-    const rows = await runner.query<Answer>(deadSql(this.#tables, sql, by), given);
-    return readOf(rows.map(reader(DEAD)));
+  async dead(runner: Runner, scope: Scope, groupsMax: number, by: 'name' | 'kind') {
+    const sql = (tables: Tables, where: string): string => overview.deadSql(tables, where, by);
+    const given = [DEAD_READ_MAX, groupsMax];
+    return asRead(await this.#scoped(runner, scope, sql, given, reader(overview.DEAD)));
   }
 
   /** What ended within a day. */
-  async ends(runner: Runner, scope: Scope): Promise<Read<EndsRow> & { sinceMs: number | null }> {
-    const { sql, parameters } = matching(scope, 3);
-    const given = [DAY_MS, ENDS_READ_MAX, ...parameters];
-    const rows = (await runner.query<Answer>(endsSql(this.#tables, sql), given)).map(reader(ENDS));
-    return { ...readOf(rows), sinceMs: rows[0]?.sinceMs ?? null };
+  async ends(runner: Runner, scope: Scope) {
+    const given = [DAY_MS, ENDS_READ_MAX];
+    const rows = await this.#scoped(runner, scope, overview.endsSql, given, reader(overview.ENDS));
+    return { ...asRead(rows), sinceMs: rows[0]?.sinceMs ?? null };
   }
 
-  async nodes(runner: Runner, aliveMs: number): Promise<NodeSeenRow[]> {
+  async nodes(runner: Runner, aliveMs: number) {
     const given = [aliveMs, WAKES_READ_MAX, NODES_MAX];
-    const rows = await runner.query<Answer>(nodesSeenSql(this.#tables), given);
-    return rows.map(reader(nodeSeen(this.#tables)));
+    const rows = await runner.query<TextAnswer>(overview.nodesSeenSql(this.#tables), given);
+    return rows.map(reader(overview.nodeSeen(this.#tables)));
   }
 
-  async limits(runner: Runner, scope: Scope): Promise<LimitRow[]> {
-    const { sql, parameters } = matching(scope, 2);
-    const given = [LIMITS_MAX, ...parameters];
-    return (await runner.query<Answer>(limitsSql(this.#tables, sql), given)).map(reader(LIMIT));
+  limits(runner: Runner, scope: Scope) {
+    const { limitsSql, LIMIT } = overview;
+    return this.#scoped(runner, scope, limitsSql, [LIMITS_MAX], reader(LIMIT));
   }
 
   /** By name; names that are not common have none. */
   async estimates(runner: Runner): Promise<Map<string, number>> {
-    const rows = await runner.query<Answer>(estimatesSql(), [this.#tables.delay]);
-    return new Map(rows.map(reader(ESTIMATE)).map(({ name, count }) => [name, count]));
+    const given = [this.#tables.delay];
+    const rows = await runner.query<TextAnswer>(overview.estimatesSql(), given);
+    return new Map(rows.map(reader(overview.ESTIMATE)).map(({ name, count }) => [name, count]));
   }
 
-  async namesInScope(runner: Runner, scope: Scope): Promise<Read<RowOf<typeof NAME_COUNT>>> {
-    const { sql, parameters } = matching(scope, 2);
-    const given = [WAKES_READ_MAX, ...parameters];
-    const rows = await runner.query<Answer>(namesInScopeSql(this.#tables, sql), given);
-    return readOf(rows.map(reader(NAME_COUNT)));
+  async namesInScope(runner: Runner, scope: Scope) {
+    const { namesInScopeSql: sql, NAME_COUNT } = overview;
+    return asRead(await this.#scoped(runner, scope, sql, [WAKES_READ_MAX], reader(NAME_COUNT)));
   }
 
   /** Those that anything in the database names, delays without a key aside. */
   async names(runner: Runner): Promise<string[]> {
-    const rows = await runner.query<{ name: string }>(namesSql(this.#tables), [NAMES_MAX]);
+    const text = overview.namesSql(this.#tables);
+    const rows = await runner.query<{ name: string }>(text, [NAMES_MAX]);
     return rows.map(({ name }) => name);
   }
+
+  /** The parameters of the scope come last. */
+  async #scoped<Row>(
+    runner: Runner,
+    scope: Scope,
+    statement: (tables: Tables, where: string) => string,
+    given: readonly unknown[],
+    read: (answer: TextAnswer) => Row,
+  ): Promise<Row[]> {
+    const { sql, parameters } = matching(scope, given.length + 1);
+    const text = statement(this.#tables, sql);
+    const rows = await runner.query<TextAnswer>(text, [...given, ...parameters]);
+    return rows.map(read);
+  }
 }
+
+/** What one of its counts finds. */
+export type Found<Count extends keyof OverviewStore> = Awaited<ReturnType<OverviewStore[Count]>>;

@@ -1,7 +1,4 @@
-import { ON_PRIMARY, type Tables } from '../../database/tables.js';
-import { asInstant, selected } from '../../store/rows/columns.js';
-import { clock } from '../../store/sql/fragments/clock.js';
-import { ENDED } from '../../store/sql/history.sql.js';
+import { asInstant, clock, ENDED, ON_PRIMARY, selected, type Tables } from '../../core/ops.js';
 
 /**
  * The order of a search: live delays by wake, the newest dead letters first, or the newest ends
@@ -39,7 +36,7 @@ export const ORDERS: Readonly<Record<SearchOrder, Ordered>> = {
     table: 'delay',
     columns: WAKE,
     direction: 'DESC',
-    // With an equality, the planner may as well walk by id, past all that is not dead.
+    // With an equality, the planner may walk by id instead, past everything that is not dead.
     within: "d.wake_at >= 'infinity'",
   },
   ended: {
@@ -51,14 +48,14 @@ export const ORDERS: Readonly<Record<SearchOrder, Ordered>> = {
 };
 
 /** In UTC, exact in any year, and the same with any `DateStyle`: a position is read back. */
-const instantText = (instant: string): string =>
+const instantTextSql = (instant: string): string =>
   `CASE WHEN pg_catalog.isfinite(${instant})
         THEN pg_catalog.to_char(${instant} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US BC')
         ELSE ${instant}::text END`;
 
-const positionOf = ({ columns }: Ordered): string =>
+const positionSql = ({ columns }: Ordered): string =>
   `pg_catalog.concat_ws(',', ${columns
-    .map(({ name, type }) => (type === 'bigint' ? `d.${name}::text` : instantText(`d.${name}`)))
+    .map(({ name, type }) => (type === 'bigint' ? `d.${name}::text` : instantTextSql(`d.${name}`)))
     .join(', ')})`;
 
 /** `d` comes behind the position of the first parameters. */
@@ -70,7 +67,7 @@ const behind = ({ columns, direction }: Ordered): string => {
   return `(${columns.map(({ name }) => `d.${name}`).join(', ')}) ${sign} (${given.join(', ')})`;
 };
 
-const inOrder = ({ columns, direction }: Ordered): string =>
+const orderBySql = ({ columns, direction }: Ordered): string =>
   columns.map(({ name }) => `d.${name} ${direction}`).join(', ');
 
 /**
@@ -80,7 +77,7 @@ const inOrder = ({ columns, direction }: Ordered): string =>
 const walked = (tables: Tables, of: Ordered, range: string): string => `(
   SELECT d.* FROM ${tables[of.table]} d
   WHERE ${of.within} AND ${behind(of)} AND ${range}
-  ORDER BY ${inOrder(of)}
+  ORDER BY ${orderBySql(of)}
   LIMIT $${of.columns.length + 2}::int
 )`;
 
@@ -104,10 +101,10 @@ few AS MATERIALIZED (
 )`;
   return `
 WITH ${clock(tables)}${way === 'few' ? few : ''}
-SELECT ${columns}, ${positionOf(of)} AS position
+SELECT ${columns}, ${positionSql(of)} AS position
 FROM ${source} d
 WHERE ${way === 'walk' ? where : behind(of)}
-ORDER BY ${inOrder(of)}
+ORDER BY ${orderBySql(of)}
 LIMIT $${of.columns.length + 1}::int`;
 };
 
@@ -120,10 +117,10 @@ export const walkEndSql = (tables: Tables, order: SearchOrder, range: string): s
   const first = of.columns.length + 1;
   return `
 WITH ${clock(tables)}
-SELECT ${positionOf(of)} AS position
+SELECT ${positionSql(of)} AS position
 FROM ${tables[of.table]} d
 WHERE ${of.within} AND ${behind(of)} AND ${range}
-ORDER BY ${inOrder(of)}
+ORDER BY ${orderBySql(of)}
 LIMIT $${first + 1}::int OFFSET $${first}::int`;
 };
 

@@ -1,23 +1,24 @@
-import { DelayInvalidError } from '../../api/errors.js';
-import { sqlStateOf } from '../../database/driver-errors.js';
-import { given, type Runner } from '../../database/runner.js';
-import { type Installation, type Tables, tablesOf } from '../../database/tables.js';
-import type { CountAnswer } from '../../store/rows/answers.js';
-import { type Answer, numberOf, reader } from '../../store/rows/columns.js';
+import { readSqlState } from '../../core/diagnosis.js';
+import { DelayInvalidError } from '../../core/index.js';
 import {
-  anyNameOf,
-  type EndedFilter,
+  type TextAnswer,
+  type CountAnswer,
+  ENDED,
+  type EndedRow,
+  given,
+  type Installation,
   matching,
-  matchingEnded,
+  toNumber,
+  reader,
   type RowFilter,
-} from '../../store/sql/fragments/filter.js';
-import { ENDED, type EndedRow } from '../../store/sql/history.sql.js';
+  type Runner,
+  type Tables,
+  qualifiedTables,
+} from '../../core/ops.js';
 import {
   countUpToSql,
   countWalkedSql,
   isNameSql,
-  NOW,
-  nowSql,
   ORDERS,
   type SearchOrder,
   searchSql,
@@ -26,19 +27,18 @@ import {
 } from './search.sql.js';
 
 /**
- * Rows that one page of a walk reads: up to 0.2 s of ten million, which lie in another order than
- * they are read.
+ * Rows that one page of a walk reads: up to 0.2 s in a table of ten million that is stored in a different order.
  */
 export const WALK_ROWS_MAX = 20_000;
 
-/** So many rows are sorted rather than walked to. */
+/** Up to this many rows are sorted rather than walked to. */
 export const FEW_ROWS_MAX = 10_000;
 
 /** A search in one order, one way. */
 export interface Search {
   order: SearchOrder;
   way: SearchWay;
-  filter: RowFilter & EndedFilter;
+  filter: RowFilter;
   /** A further condition on row `d`; without parameters. */
   and?: string;
 }
@@ -50,7 +50,7 @@ export interface Hit {
   row: EndedRow | null;
 }
 
-/** In each order, before all rows. */
+/** The position before all rows, per order. */
 const BEGINNINGS: Readonly<Record<SearchOrder, string>> = {
   wake: '-infinity,0',
   dead: 'infinity,9223372036854775807',
@@ -62,7 +62,7 @@ export class SearchStore {
   readonly #tables: Tables;
 
   constructor(of: Installation) {
-    this.#tables = tablesOf(of);
+    this.#tables = qualifiedTables(of);
   }
 
   /** @param behind a position; undefined: from the beginning */
@@ -77,15 +77,15 @@ export class SearchStore {
     const most = way === 'walk' ? WALK_ROWS_MAX : FEW_ROWS_MAX;
     const sql = searchSql(this.#tables, order, way, conditions);
     const answers = await runner
-      .query<Answer>(sql, [...position, limit, most, ...parameters])
+      .query<TextAnswer>(sql, [...position, limit, most, ...parameters])
       .catch((error: unknown) => {
         throw behind !== undefined && isDataError(error) ? notAPage() : error;
       });
-    const endedOf = order === 'ended' ? reader(ENDED) : () => null;
+    const readEnded = order === 'ended' ? reader(ENDED) : () => null;
     return answers.map((answer) => ({
       id: String(answer['id']),
       position: String(answer['position']),
-      row: endedOf(answer),
+      row: readEnded(answer),
     }));
   }
 
@@ -96,7 +96,7 @@ export class SearchStore {
     behind: string | undefined,
   ): Promise<string | undefined> {
     const position = positionIn(order, behind);
-    const range = rangeOf(order, filter, position.length + 3);
+    const range = orderRange(order, filter, position.length + 3);
     const [answer] = await runner.query<{ position: string }>(
       walkEndSql(this.#tables, order, range.sql),
       [...position, WALK_ROWS_MAX - 1, 1, ...range.parameters],
@@ -120,14 +120,14 @@ export class SearchStore {
       [...position, 0, WALK_ROWS_MAX, ...parameters],
     );
     const { matched, read } = given(answer);
-    return { matched: numberOf(matched), isAll: numberOf(read) < WALK_ROWS_MAX };
+    return { matched: toNumber(matched), isAll: toNumber(read) < WALK_ROWS_MAX };
   }
 
   /** Whether an index leads to all rows of the filter, and these are few. */
   async areFew(
     runner: Runner,
     table: 'delay' | 'history',
-    filter: IndexedFilter,
+    filter: RowFilter,
     and = 'true',
   ): Promise<boolean> {
     const { sql, parameters } = this.#where(table, filter, 2);
@@ -135,19 +135,9 @@ export class SearchStore {
     return found < FEW_ROWS_MAX;
   }
 
-  async exists(
-    runner: Runner,
-    table: 'delay' | 'history',
-    filter: IndexedFilter,
-  ): Promise<boolean> {
+  async exists(runner: Runner, table: 'delay' | 'history', filter: RowFilter): Promise<boolean> {
     const { sql, parameters } = this.#where(table, filter, 2);
     return (await this.#upTo(runner, table, sql, parameters, 1)) > 0;
-  }
-
-  /** The clock of the database. */
-  async nowMs(runner: Runner): Promise<number> {
-    const [answer] = await runner.query<Answer>(nowSql(this.#tables), []);
-    return reader(NOW)(given(answer)).nowMs;
   }
 
   /** Whether a node, a pause, a limit, or a delay with a key has that name. */
@@ -166,11 +156,11 @@ export class SearchStore {
       most,
       ...parameters,
     ]);
-    return numberOf(given(answer).count);
+    return toNumber(given(answer).count);
   }
 
   #conditions({ order, filter, and = 'true' }: Search, first: number) {
-    const range = rangeOf(order, filter, first);
+    const range = orderRange(order, filter, first);
     const { table } = ORDERS[order];
     const { sql, parameters } = this.#where(table, filter, first + range.parameters.length);
     return {
@@ -182,26 +172,19 @@ export class SearchStore {
 
   #where(
     table: 'delay' | 'history',
-    filter: RowFilter & EndedFilter,
+    filter: RowFilter,
     first: number,
   ): { sql: string; parameters: string[] } {
-    const { sql, parameters } =
-      table === 'delay' ? matching(filter, first) : matchingEnded(filter, first);
-    const isOfAnyName =
-      filter.names === undefined && (filter.key ?? filter.keyPrefix) !== undefined;
-    if (!isOfAnyName) return { sql, parameters };
-    return { sql: `${sql} AND ${anyNameOf(this.#tables[table])}`, parameters };
+    const rows = table === 'delay' ? 'live' : 'ended';
+    return matching(filter, first, { rows, table: this.#tables[table] });
   }
 }
-
-/** What an index finds. */
-export type IndexedFilter = Pick<RowFilter, 'ids' | 'names' | 'key' | 'keyPrefix' | 'groups'>;
 
 const notAPage = (): DelayInvalidError =>
   new DelayInvalidError('after', 'must be the `next` of a page');
 
-/** A value that its type does not have: the parameters of a filter were checked before. */
-const isDataError = (error: unknown): boolean => sqlStateOf(error)?.startsWith('22') ?? false;
+/** A value outside its type. The filter's own parameters have been checked already. */
+const isDataError = (error: unknown): boolean => readSqlState(error)?.startsWith('22') ?? false;
 
 function positionIn(order: SearchOrder, behind: string | undefined): string[] {
   const parts = (behind ?? BEGINNINGS[order]).split(',');
@@ -210,9 +193,9 @@ function positionIn(order: SearchOrder, behind: string | undefined): string[] {
 }
 
 /** Where in the order the rows of the filter are. A delay's wake is never before it is due. */
-function rangeOf(
+function orderRange(
   order: SearchOrder,
-  { states, dueFrom, endedFrom, endedBefore }: RowFilter & EndedFilter,
+  { state: states, dueFrom, endedFrom, endedBefore }: RowFilter,
   first: number,
 ): { sql: string; parameters: string[] } {
   const conditions: string[] = ['true'];

@@ -4,7 +4,7 @@ import { announce, Announcer } from '../../../ui/announcer.js';
 import type { OrderCard } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
 import { visit } from '../shop/visit.js';
-import type { Words } from '../words/en.js';
+import type { Words } from '../words/words.js';
 import { words } from '../words/language.js';
 
 /**

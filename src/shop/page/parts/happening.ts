@@ -1,6 +1,6 @@
 import { lateFor, money } from '../../../ui/written.js';
 import type { Happening } from '../../feed/feed.js';
-import type { Words } from '../words/en.js';
+import type { Words } from '../words/words.js';
 
 /** What happened, in a word or two: `order.remind cancelled`. */
 export function said(words: Words, { what, delay, amount, detail }: Happening): string {

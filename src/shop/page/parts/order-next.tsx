@@ -1,6 +1,6 @@
 import { lateFor, left } from '../../../ui/written.js';
 import type { OrderCard } from '../../feed/feed.js';
-import type { Words } from '../words/en.js';
+import type { Words } from '../words/words.js';
 import { words } from '../words/language.js';
 import { Countdown } from './countdown.js';
 

@@ -1,6 +1,6 @@
 import type { Deed } from '../../../ui/deed.js';
 import type { Problem } from '../shop/request.js';
-import type { Words } from '../words/en.js';
+import type { Words } from '../words/words.js';
 import { words } from '../words/language.js';
 
 /** Why it did not work, next to the button. */

@@ -1,7 +1,6 @@
 import { effect } from '@preact/signals';
 import { languagesOf } from '../../../ui/language.js';
-import { en, type Words } from './en.js';
-import { zh } from './zh.js';
+import { en, type Words, zh } from './words.js';
 
 export const languages = languagesOf<Words>({ en, zh });
 export const { words } = languages;

@@ -19,7 +19,7 @@ const ATTEMPTS: Record<Write['attempts'], string> = {
   gone: 'false',
 };
 
-/** What each kind of write makes of `attempts`, as docs/state-machine.md says. */
+/** What each kind of write makes of `attempts`, as docs/architecture.md says. */
 const RIGHT_ATTEMPTS = `CASE s.kind ${STEPS.map((step) => {
   const ways = new Set(writesOf(step).map(({ attempts }) => ATTEMPTS[attempts]));
   return `WHEN '${step}' THEN ${[...ways].join(' OR ')}`;

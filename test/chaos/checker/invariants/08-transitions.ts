@@ -15,7 +15,7 @@ const WAKES_WHEN_DUE = `s.wake_at >= s.due_at`;
 /** Whoever ran it had no say any more. */
 const LEASE_OVER = `NOT s.was_live`;
 
-/** What must be true of a step beside what docs/state-machine.md says of it. */
+/** What must be true of a step beside what docs/architecture.md says of it. */
 const MORE: Record<Step, string> = {
   schedule: WAKES_WHEN_DUE,
   replace: WAKES_WHEN_DUE,
@@ -36,7 +36,7 @@ const MORE: Record<Step, string> = {
 };
 
 /**
- * What docs/state-machine.md says of a step, beside epoch and attempts, which the seventh looks at, and
+ * What docs/architecture.md says of a step, beside epoch and attempts, which the seventh looks at, and
  * live leases under a client's write, the fourth.
  */
 function isInDocument(step: Step): string {
@@ -61,7 +61,7 @@ const state = (was: string): string => `
 
 export const transitions: Invariant = {
   number: 8,
-  title: 'only the transitions of docs/state-machine.md, and what is over stays over',
+  title: 'only the transitions of docs/architecture.md, and what is over stays over',
   checks: [
     {
       of: 'transitions',

@@ -1,4 +1,4 @@
-import { isPresent } from '../../../../src/delay-queue/store/sql/fragments/clock.js';
+import { isPresent } from '../../../../src/delay-queue/core/store/sql/fragments/clock.js';
 import { clock, type Invariant } from '../invariant.js';
 
 export const quiet: Invariant = {

@@ -9,8 +9,8 @@ import type {
 import type { Provider } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { InFlight } from '../../../../src/delay-queue/worker/claims.js';
-import { AttemptStore } from '../../../../src/delay-queue/store/attempt.store.js';
+import { Jobs } from '../../../../src/delay-queue/core/worker/jobs.js';
+import { AttemptStore } from '../../../../src/delay-queue/core/store/attempt.store.js';
 import { type Kind, NAMES } from '../../../support/acting-node.js';
 import { attemptPoolOf } from '../../../support/attempt-sessions.js';
 import {
@@ -241,7 +241,7 @@ export class TwoNodes {
   /** Resolves when nodes have been asked so often to end attempts; `running`: such as run there. */
   async asked(times = 1, { running = true } = {}): Promise<void> {
     let asked = 0;
-    this.parts.intercept(InFlight, 'abort', ({ real, given: [claims], self }) => {
+    this.parts.intercept(Jobs, 'abort', ({ real, given: [claims], self }) => {
       if (!running || claims.some(({ id, epoch }) => self.covers(id, epoch))) asked += 1;
       real();
     });

@@ -1,4 +1,4 @@
-import { presenceSql } from '../../../../src/delay-queue/store/sql/fragments/clock.js';
+import { presenceSql } from '../../../../src/delay-queue/core/store/sql/fragments/clock.js';
 
 /** A lie about a sound history: the invariant that it breaks, what a person is told, and how it is told. */
 type Lie = [invariant: number, says: RegExp, sql: string];

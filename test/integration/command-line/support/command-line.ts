@@ -1,5 +1,5 @@
-import type { Answer } from '../../../../src/delay-queue/command-line/terminal.js';
-import { run } from '../../../../src/delay-queue/command-line/run.js';
+import type { Answer } from '../../../../src/delay-queue/cli/terminal.js';
+import { run } from '../../../../src/delay-queue/cli/run.js';
 
 /** A run of the command line in this process. */
 export interface Ran {

@@ -1,5 +1,5 @@
 import { Client, type ClientConfig, type QueryResult } from 'pg';
-import { SETTINGS_SQL } from '../../../../src/delay-queue/database/connection-config.js';
+import { SETTINGS_SQL } from '../../../../src/delay-queue/core/database/connection-config.js';
 
 const part = (ms: number | undefined, of: number) => (ms === undefined ? ms : ms / of);
 

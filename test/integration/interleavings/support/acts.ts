@@ -1,6 +1,6 @@
 import { DelayError, type DelayService, type OnConflict } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
-import type { AttemptStore } from '../../../../src/delay-queue/store/attempt.store.js';
+import type { AttemptStore } from '../../../../src/delay-queue/core/store/attempt.store.js';
 import { OtherNode } from '../../../support/other-node.js';
 import { WRITES } from '../../../support/state-machine.js';
 

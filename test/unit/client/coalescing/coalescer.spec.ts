@@ -1,8 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Coalescer } from '../../../../src/delay-queue/client/coalescer.js';
-import { ownError, PendingCall } from '../../../../src/delay-queue/client/pending-call.js';
+import {
+  Coalescer,
+  ownError,
+  PendingCall,
+} from '../../../../src/delay-queue/core/client/coalescer.js';
 
 /** A statement that is on its way. */
 interface Statement {

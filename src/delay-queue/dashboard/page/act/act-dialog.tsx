@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { type Asked, asked, keepFocus } from './asked.js';
+import { keepFocus } from '../address/address.js';
+import { type Asked, asked } from './asked.js';
 import { ChangeForm } from './change-form.js';
 import { CreateForm } from './create-form.js';
 import { PauseForm, ResumeForm } from './pause-form.js';
@@ -7,8 +8,8 @@ import { PauseForm, ResumeForm } from './pause-form.js';
 export const TITLE_ID = 'act-title';
 
 /**
- * The dialog of all actions. It stands beside the views, so that what they read again does not close
- * it; the browser gives the focus back to what opened it.
+ * The dialog for every action. It is a sibling of the views, so that a refresh does not close it; the
+ * browser returns the focus to what opened it.
  */
 export function ActDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -27,12 +28,12 @@ export function ActDialog() {
         keepFocus();
       }}
     >
-      {its && <FormOf key={JSON.stringify(its)} its={its} />}
+      {its && <ActForm key={JSON.stringify(its)} its={its} />}
     </dialog>
   );
 }
 
-function FormOf({ its }: { its: Asked }) {
+function ActForm({ its }: { its: Asked }) {
   switch (its.action) {
     case 'create':
       return <CreateForm />;

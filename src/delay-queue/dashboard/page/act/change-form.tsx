@@ -1,20 +1,19 @@
 import { useSignal } from '@preact/signals';
 import type { OperationOrder, Preview, Which } from '../../contract.js';
-import type { ChangeAction } from '../words/acting-en.js';
+import type { ChangeAction } from '../words/acting.js';
 import { words } from '../words/language.js';
 import { counted } from '../words/written.js';
 import { isDanger } from './asked.js';
-import { OrderForm, useOrderDeed } from './order-form.js';
-import { PreviewSummary } from './preview-summary.js';
-import { useDryRun } from './preview.js';
-import { type When, WhenFields } from './when-fields.js';
+import { OrderForm } from './order-form.js';
+import { PreviewSummary, useDryRun } from './preview.js';
+import { type EnteredWhen, WhenFields } from './when-fields.js';
 
-/** For more delays than this, their number is to be typed. */
+/** Beyond this many delays, the viewer has to type the number. */
 const UNTYPED_MAX = 100;
 
 type To = Extract<OperationOrder, { action: 'reschedule' }>['to'];
 
-/** What a dry run of a reschedule moves to: its number does not depend on it. */
+/** Where a dry run of a reschedule moves delays to; the count does not depend on it. */
 const ANY: To = { after: '1h' };
 
 interface ChangeFormProps {
@@ -24,16 +23,15 @@ interface ChangeFormProps {
 }
 
 export function ChangeForm({ action, which, onAccepted }: ChangeFormProps) {
-  const to = useSignal<When | null>(ANY);
-  const deed = useOrderDeed();
-  const dryRun = useDryRun(orderOf(action, which, ANY));
+  const to = useSignal<EnteredWhen | null>(ANY);
+  const dryRun = useDryRun(changeOrder(action, which, ANY));
   const its = dryRun.preview.value;
   const said = words.value;
   return (
     <OrderForm
       title={said.acting.titles[action]}
       hint={said.acting.hints[action]}
-      order={orderOf(action, which, (to.value ?? ANY) as To)}
+      order={changeOrder(action, which, (to.value ?? ANY) as To)}
       confirm={
         its
           ? said.acting.confirm[action](counted(said, its.changeable))
@@ -42,7 +40,6 @@ export function ChangeForm({ action, which, onAccepted }: ChangeFormProps) {
       isDanger={isDanger(action)}
       isReady={its !== null && its.changeable.count > 0 && to.value !== null}
       typed={typedFor(its)}
-      deed={deed}
       onAccepted={onAccepted}
     >
       {action === 'reschedule' && (
@@ -57,7 +54,7 @@ export function ChangeForm({ action, which, onAccepted }: ChangeFormProps) {
   );
 }
 
-const orderOf = (action: ChangeAction, which: Which, to: To): OperationOrder =>
+const changeOrder = (action: ChangeAction, which: Which, to: To): OperationOrder =>
   action === 'reschedule' ? { action, which, to } : { action, which };
 
 const typedFor = (its: Preview | null): string | undefined =>

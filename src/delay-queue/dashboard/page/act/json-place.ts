@@ -1,4 +1,3 @@
-/** Where a text stops being JSON. */
 export interface Place {
   line: number;
   column: number;
@@ -8,7 +7,7 @@ const SPACE = /[ \t\n\r]*/y;
 const SCALAR =
   /"(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
-/** As browsers say it each in their own way, or not at all. @returns null: it is JSON */
+/** Found here because each browser words it differently, or not at all. @returns null: it is JSON */
 export function placeOfError(json: string): Place | null {
   const scanner = new Scanner(json);
   if (scanner.value() && scanner.isAtEnd()) return null;

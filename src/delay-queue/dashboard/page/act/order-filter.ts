@@ -1,33 +1,36 @@
-import type { SearchFilter, SearchPage, SearchState } from '../../contract.js';
+import type { SearchPage } from '../../contract.js';
+import {
+  LIVE_STATES,
+  type SearchFieldName,
+  SEARCH_FIELDS,
+  type SearchFilter,
+} from '../../search.table.js';
 
-/** What belongs to one person; a name narrows it. */
-const OF_ONE = ['key', 'keyPrefix', 'group', 'header'];
-
-const LIVE: readonly SearchState[] = ['scheduled', 'running', 'retrying', 'dead'];
+const has = (field: string, property: 'isPast' | 'isPersonal'): boolean =>
+  property in SEARCH_FIELDS[field as SearchFieldName];
 
 /**
- * What an operation on all that match takes: an order guesses nothing, so the text of the one field
- * is what the search has taken it for.
- * @returns null: they cannot be changed together, as what has ended, and all there are
+ * The filter for an operation on everything that matches. An order guesses nothing, so the text of the
+ * search field becomes the field that the search took it for.
+ * @returns null: they cannot be changed together, such as ended delays, or every delay there is
  */
-export function orderFilterOf(
+export function toOrderFilter(
   { q, ...filter }: SearchFilter,
   meaning: SearchPage['meaning'],
 ): SearchFilter | null {
-  const { state, endedFrom, endedBefore } = filter;
-  if (endedFrom !== undefined || endedBefore !== undefined) return null;
-  if (state?.some((each) => !LIVE.includes(each))) return null;
+  if (Object.keys(filter).some((field) => has(field, 'isPast'))) return null;
+  if (filter.state?.some((state) => !LIVE_STATES.some((live) => live === state))) return null;
   if (q === undefined) return Object.keys(filter).length > 0 ? filter : null;
   if (meaning === null || meaning === 'nothing' || filter[meaning] !== undefined) return null;
   return { ...filter, [meaning]: q };
 }
 
 /** What an erase takes. @returns null: not of one person */
-export function eraseFilterOf(
+export function toEraseFilter(
   filter: SearchFilter,
   meaning: SearchPage['meaning'],
 ): SearchFilter | null {
-  const its = orderFilterOf(filter, meaning) ?? {};
+  const its = toOrderFilter(filter, meaning) ?? {};
   const fields = Object.keys(its).filter((field) => field !== 'name');
-  return fields.length > 0 && fields.every((field) => OF_ONE.includes(field)) ? its : null;
+  return fields.length > 0 && fields.every((field) => has(field, 'isPersonal')) ? its : null;
 }

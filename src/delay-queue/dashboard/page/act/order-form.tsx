@@ -1,13 +1,13 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
-import { type Deed, useDeed } from '../../../../ui/deed.js';
+import { useDeed } from '../../../../ui/deed.js';
 import type { OperationLine, OperationOrder } from '../../contract.js';
 import { post, type RequestProblem } from '../api/request.js';
 import { follow } from '../operations/followed.js';
-import { ProblemNote } from '../parts/problem-note.js';
+import { ProblemNote } from '../parts/answered.js';
 import { words } from '../words/language.js';
 import { asked } from './asked.js';
+import { Labelled } from './labelled.js';
 
 const WHY_LENGTH_MAX = 1_000;
 
@@ -15,20 +15,19 @@ interface OrderFormProps {
   title: string;
   hint?: string;
   order: OperationOrder;
-  /** Says what happens. */
   confirm: string;
   isDanger?: boolean;
   isReady: boolean;
-  /** To be typed before it may be confirmed. */
+  /** Has to be typed before the action can be confirmed. */
   typed?: string | undefined;
-  deed: Deed<RequestProblem>;
   onAccepted?: (() => void) | undefined;
   children?: ComponentChildren;
 }
 
-/** Fields of an action, its reason, and the button that has it done. */
+/** The fields of an action, its reason, and the button that starts it. */
 export function OrderForm(props: OrderFormProps) {
-  const { title, hint, order, confirm, isDanger = false, typed, deed, children } = props;
+  const { title, hint, order, confirm, isDanger = false, typed, children } = props;
+  const deed = useDeed<RequestProblem>();
   const why = useSignal('');
   const repeated = useSignal('');
   const said = words.value.acting;
@@ -81,14 +80,12 @@ export function OrderForm(props: OrderFormProps) {
             asked.value = null;
           }}
         >
-          {said.close}
+          {words.value.close}
         </button>
       </p>
     </form>
   );
 }
-
-export const useOrderDeed = useDeed<RequestProblem>;
 
 const digits = (text: string): string => text.replaceAll(/\D/g, '');
 
@@ -99,36 +96,26 @@ interface FieldProps {
   maxLength?: number;
   inputMode?: 'numeric';
   placeholder?: string;
-  isRequired?: boolean;
-  /** Only when it is left, since each change is asked about. */
+  /** Only on blur, because each change asks for a new preview. */
   isLazy?: boolean;
 }
 
-/** A text, its label and what is to be known of it. */
-export function Field(props: FieldProps) {
-  const { label, hint, value, isRequired = false, isLazy = false, ...its } = props;
-  const id = useId();
+export function Field({ label, hint, value, isLazy, ...its }: FieldProps) {
   const take = ({ currentTarget }: { currentTarget: HTMLInputElement }): void => {
     value.value = currentTarget.value;
   };
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        {...its}
-        required={isRequired}
-        aria-describedby={hint && `${id}-hint`}
-        autocomplete="off"
-        spellcheck={false}
-        value={value.value}
-        {...(isLazy ? { onChange: take } : { onInput: take })}
-      />
-      {hint && (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
+    <Labelled label={label} hint={hint}>
+      {(ties) => (
+        <input
+          {...ties}
+          {...its}
+          autocomplete="off"
+          spellcheck={false}
+          value={value.value}
+          {...(isLazy ? { onChange: take } : { onInput: take })}
+        />
       )}
-    </div>
+    </Labelled>
   );
 }

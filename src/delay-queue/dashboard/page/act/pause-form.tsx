@@ -1,31 +1,27 @@
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import type { OperationOrder } from '../../contract.js';
 import { session } from '../api/session.js';
+import { fullName } from '../parts/name-link.js';
 import { words } from '../words/language.js';
-import { Field, OrderForm, useOrderDeed } from './order-form.js';
-import { PreviewSummary } from './preview-summary.js';
-import { useDryRun } from './preview.js';
+import { Field, OrderForm } from './order-form.js';
+import { PreviewSummary, useDryRun } from './preview.js';
 
-/** Of a name, or of one of its groups. */
 export function PauseForm({ name }: { name: string }) {
   const group = useSignal(session.value?.groups?.[0] ?? '');
   const duration = useSignal('');
-  const deed = useOrderDeed();
   const what = { name, ...(group.value.trim() !== '' && { group: group.value.trim() }) };
-  const dryRun = useDryRun({ action: 'pause', ...what });
   const said = words.value.acting;
   const lasts = duration.value.trim();
   return (
-    <OrderForm
+    <AffectingForm
+      action="pause"
       title={said.pauseName(name)}
-      hint={said.hints.pause}
-      order={{ action: 'pause', ...what, ...(lasts !== '' && { for: lasts }) }}
-      confirm={said.pause}
-      isReady={dryRun.problem.value === null}
-      deed={deed}
+      what={what}
+      options={lasts === '' ? {} : { for: lasts }}
     >
       <Field
-        label={`${said.group} (${said.optional})`}
+        label={`${words.value.fields.group} (${said.optional})`}
         hint={said.wholeName}
         value={group}
         maxLength={255}
@@ -37,25 +33,39 @@ export function PauseForm({ name }: { name: string }) {
         value={duration}
         maxLength={100}
       />
-      <PreviewSummary dryRun={dryRun} says={said.affected} />
-    </OrderForm>
+    </AffectingForm>
   );
 }
 
 export function ResumeForm({ name, group }: { name: string; group: string | null }) {
-  const deed = useOrderDeed();
-  const order: OperationOrder = { action: 'resume', name, ...(group !== null && { group }) };
-  const dryRun = useDryRun(order);
+  const title = words.value.acting.resumeName(fullName({ name, group }));
+  const what = { name, ...(group !== null && { group }) };
+  return <AffectingForm action="resume" title={title} what={what} />;
+}
+
+interface AffectingFormProps {
+  action: 'pause' | 'resume';
+  title: string;
+  what: { name: string; group?: string };
+  /** The number of affected delays does not depend on it. */
+  options?: { for?: string };
+  children?: ComponentChildren;
+}
+
+/** Says how many live delays a pause, or its end, is about. */
+function AffectingForm({ action, title, what, options, children }: AffectingFormProps) {
+  const dryRun = useDryRun({ action, ...what });
   const said = words.value.acting;
+  const order: OperationOrder = { action, ...what, ...options };
   return (
     <OrderForm
-      title={said.resumeName(group === null ? name : `${name} · ${group}`)}
-      hint={said.hints.resume}
+      title={title}
+      hint={said.hints[action]}
       order={order}
-      confirm={said.resume}
+      confirm={words.value.actions[action]}
       isReady={dryRun.problem.value === null}
-      deed={deed}
     >
+      {children}
       <PreviewSummary dryRun={dryRun} says={said.affected} />
     </OrderForm>
   );

@@ -1,10 +1,11 @@
+import { asMembers } from '../parts/members.js';
+
 /** A field of a payload for which a form has an input. */
 export interface PlainField {
   name: string;
   kind: 'text' | 'number' | 'integer' | 'flag' | 'choice';
   isRequired: boolean;
   description: string | null;
-  /** Of a choice. */
   choices: readonly string[];
 }
 
@@ -15,22 +16,22 @@ const KINDS: Record<string, PlainField['kind'] | undefined> = {
   boolean: 'flag',
 };
 
-/** @returns null: the schema is no object of plain fields alone; its payload is written as JSON */
-export function plainFieldsOf(schema: unknown): PlainField[] | null {
-  const { type, properties, required, ...rest } = membersOf(schema);
+/** @returns null: the schema is more than an object of plain fields, so the payload is written as JSON */
+export function readPlainFields(schema: unknown): PlainField[] | null {
+  const { type, properties, required, ...rest } = asMembers(schema);
   const isMore = ['anyOf', 'oneOf', 'allOf', 'patternProperties', '$ref'].some((it) => it in rest);
   if (type !== 'object' || isMore || typeof properties !== 'object') return null;
   const needed = Array.isArray(required) ? (required as unknown[]) : [];
   const fields: PlainField[] = [];
-  for (const [name, its] of Object.entries(membersOf(properties))) {
-    const field = fieldOf(name, membersOf(its), needed.includes(name));
+  for (const [name, its] of Object.entries(asMembers(properties))) {
+    const field = readField(name, asMembers(its), needed.includes(name));
     if (field === null) return null;
     fields.push(field);
   }
   return fields.length === 0 ? null : fields;
 }
 
-function fieldOf(
+function readField(
   name: string,
   its: Record<string, unknown>,
   isRequired: boolean,
@@ -46,16 +47,13 @@ function fieldOf(
   return kind === undefined ? null : { ...common, kind, choices: [] };
 }
 
-const membersOf = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * The payload as JSON. Numbers stay as they were typed: one of them may be beyond 2⁵³. What is no
- * number is sent as a text, for the schema to refuse.
+ * The payload as JSON. Numbers stay as typed, since they may exceed 2⁵³. Anything else is sent as text,
+ * for the schema to refuse.
  */
-export function jsonOf(fields: readonly PlainField[], values: Record<string, string>): string {
+export function plainJson(fields: readonly PlainField[], values: Record<string, string>): string {
   const members = fields.flatMap(({ name, kind, isRequired }) => {
     const text = values[name] ?? '';
     if (text === '' && !(isRequired && kind === 'text')) return [];

@@ -1,14 +1,13 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useId } from 'preact/hooks';
-import { isoOf, localOf } from '../parts/local-time.js';
+import { isoFromLocal, localFromMs } from '../parts/local-time.js';
 import { nowSeconds } from '../parts/when.js';
 import { words } from '../words/language.js';
 
-/** How an instant is said. */
 export type Way = 'now' | 'after' | 'extendBy' | 'at';
 
-/** Has the one that was said; none: now. */
-export type When = Partial<Record<Exclude<Way, 'now'>, string>>;
+/** Holds the one that was entered; none: now. */
+export type EnteredWhen = Partial<Record<Exclude<Way, 'now'>, string>>;
 
 const HOUR_MS = 3_600_000;
 
@@ -16,18 +15,18 @@ interface WhenFieldsProps {
   legend: string;
   /** The first one is chosen. */
   ways: readonly Way[];
-  /** `null` while it cannot be read. */
-  when: Signal<When | null>;
+  /** `null` while the input is not valid. */
+  when: Signal<EnteredWhen | null>;
 }
 
 export function WhenFields({ legend, ways, when }: WhenFieldsProps) {
   const way = useSignal(ways[0]!);
   const duration = useSignal('1h');
-  const instant = useSignal(localOf(nowSeconds.value + HOUR_MS));
+  const instant = useSignal(localFromMs(nowSeconds.value + HOUR_MS));
   const id = useId();
-  const names = namesOf();
+  const names = wayNames();
   useEffect(() => {
-    when.value = whenOf(way.value, duration.value.trim(), instant.value);
+    when.value = enteredWhen(way.value, duration.value.trim(), instant.value);
   }, [way.value, duration.value, instant.value]);
   return (
     <fieldset class="when-fields">
@@ -59,7 +58,7 @@ function Input({ way, its }: { way: Way; its: Signal<string> }) {
   const said = words.value.acting;
   const isInstant = way === 'at';
   const common = {
-    'aria-label': namesOf()[way],
+    'aria-label': wayNames()[way],
     'aria-describedby': `${id}-hint`,
     value: its.value,
     onInput: ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
@@ -75,7 +74,7 @@ function Input({ way, its }: { way: Way; its: Signal<string> }) {
       )}
       <p class="hint" id={`${id}-hint`}>
         {isInstant
-          ? its.value !== '' && isoOf(its.value) === null
+          ? its.value !== '' && isoFromLocal(its.value) === null
             ? said.noSuchTime
             : said.localTime
           : said.durationHint}
@@ -84,13 +83,13 @@ function Input({ way, its }: { way: Way; its: Signal<string> }) {
   );
 }
 
-function namesOf(): Record<Way, string> {
+function wayNames(): Record<Way, string> {
   const { now, toAfter, toExtendBy, toAt } = words.value.acting;
   return { now, after: toAfter, extendBy: toExtendBy, at: toAt };
 }
 
-function whenOf(way: Way, duration: string, instant: string): When | null {
+function enteredWhen(way: Way, duration: string, instant: string): EnteredWhen | null {
   if (way === 'now') return {};
-  const value = way === 'at' ? isoOf(instant) : duration;
+  const value = way === 'at' ? isoFromLocal(instant) : duration;
   return value ? { [way]: value } : null;
 }

@@ -29,7 +29,7 @@ export const view = computed<View>(() => {
 export const parameter = (name: string): string => parameters.value.get(name) ?? '';
 
 /** Relative, as all addresses. Parameters without a value are left out. */
-export function hrefOf(to: View, its: Parameters = {}): string {
+export function viewHref(to: View, its: Parameters = {}): string {
   if (to === 'overview') return './';
   const written = new URLSearchParams({ view: to });
   for (const [name, value] of Object.entries(its)) {
@@ -45,10 +45,14 @@ export function go(href: string): void {
   requestAnimationFrame(keepFocus);
 }
 
-/** What was pressed may be gone: the heading comes next, not the top of the page. */
-function keepFocus(): void {
-  if (document.activeElement === document.body) document.querySelector('h1')?.focus();
+/** When the focused element is gone, the view's heading gets the focus, not the top of the page. */
+export function keepFocus(): void {
+  if (document.activeElement !== document.body && document.activeElement !== null) return;
+  focusHeading();
 }
+
+export const focusHeading = (): void =>
+  document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true });
 
 /** Links of the page lead from view to view, without loading it again. */
 export function watchAddress(): void {

@@ -1,45 +1,21 @@
-import type { DelayLine, SearchFilter, SearchState } from '../../contract.js';
-import { hrefOf, parameters } from './address.js';
+import type { DelayLine } from '../../contract.js';
+import {
+  fieldsWhere,
+  isGiven,
+  SEARCH_STATES,
+  type SearchFilter,
+  type SearchState,
+} from '../../search.table.js';
+import { viewHref, parameters } from './address.js';
 
-export const STATES: readonly SearchState[] = [
-  'scheduled',
-  'running',
-  'retrying',
-  'dead',
-  'completed',
-  'cancelled',
-  'discarded',
-  'superseded',
-];
+const isState = (text: string): text is SearchState =>
+  SEARCH_STATES.some((state) => state === text);
 
-/** In the order of their chips. */
-export const FIELDS = [
-  'q',
-  'key',
-  'keyPrefix',
-  'id',
-  'name',
-  'group',
-  'state',
-  'dueFrom',
-  'dueBefore',
-  'endedFrom',
-  'endedBefore',
-  'error',
-  'errorLine',
-  'header',
-] as const satisfies readonly (keyof SearchFilter)[];
-export type FilterField = (typeof FIELDS)[number];
-
-const isState = (text: string): text is SearchState => STATES.some((state) => state === text);
-
-/** Of the address. */
 export function filterOfAddress(): SearchFilter {
   const filter: SearchFilter = {};
-  for (const field of FIELDS) {
+  for (const field of fieldsWhere(() => true)) {
     const value = parameters.value.get(field);
-    // An empty first line of an error is one, too.
-    if (value === null || (value === '' && field !== 'errorLine')) continue;
+    if (value === null || !isGiven(field, value)) continue;
     if (field === 'state') filter.state = value.split(',').filter(isState);
     else filter[field] = value;
   }
@@ -47,17 +23,18 @@ export function filterOfAddress(): SearchFilter {
   return filter;
 }
 
-/** As parameters of an address, and of a request. */
-export function parametersOf(filter: SearchFilter): Record<string, string | undefined> {
+export function filterParameters(filter: SearchFilter): Record<string, string | undefined> {
   const { state, ...texts } = filter;
   return { ...texts, ...(state?.length && { state: state.join(',') }) };
 }
 
 export const searchHref = (filter: SearchFilter, after?: string | null): string =>
-  hrefOf('search', { ...parametersOf(filter), ...(after && { after }) });
+  viewHref('search', { ...filterParameters(filter), ...(after && { after }) });
 
-/** One run of a delay that recurs is told apart by its end. */
+/** Its end identifies one run of a recurring delay. */
 export const delayHref = ({ id, endedAt }: Pick<DelayLine, 'id' | 'endedAt'>): string =>
-  hrefOf('delay', { id, ...(endedAt !== null && { endedAt }) });
+  viewHref('delay', { id, ...(endedAt !== null && { endedAt }) });
 
-export const hasFields = (filter: SearchFilter): boolean => Object.keys(filter).length > 0;
+/** A recurring delay has ended many times. */
+export const rowId = ({ id, endedAt }: Pick<DelayLine, 'id' | 'endedAt'>): string =>
+  `${id} ${endedAt ?? ''}`;

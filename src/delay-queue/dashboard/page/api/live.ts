@@ -1,35 +1,32 @@
 import { signal } from '@preact/signals';
-import { Refused } from '../../../../ui/deed.js';
 import { serverClock, tick } from '../../../../ui/server-clock.js';
 import type { LiveEvents, OperationLine, Overview } from '../../contract.js';
 import { reload } from './answer.js';
-import type { RequestProblem } from './request.js';
+import { problemIn, type RequestProblem } from './request.js';
 import { openSession } from './session.js';
 
 const AGAIN_AFTER_MS = [500, 1_000, 2_000, 5_000];
 
-/** Of a page that is open for weeks. */
+/** Bounds the memory of a page that stays open for weeks. */
 const OPERATIONS_MAX = 200;
 
-/** `trouble`: the server answers, but cannot say how things are. */
+/** `trouble`: the server answers, but cannot read the overview. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'trouble';
 
 export const connection = signal<Connection>('connecting');
 
-/** Why it cannot. */
 export const trouble = signal<RequestProblem | null>(null);
 
-/** As of the last event; stays while the connection is lost. */
+/** As of the last event; kept while the connection is lost. */
 export const overview = signal<Overview | null>(null);
 
-/** The latest state of operations that were heard of, by id. */
 export const operations = signal<ReadonlyMap<string, OperationLine>>(new Map());
 
 let source: EventSource | undefined;
 let again: ReturnType<typeof setTimeout> | undefined;
 let failures = 0;
 
-/** A hidden page listens to nothing. */
+/** A hidden page keeps no stream open. */
 export function watchLive(): void {
   document.addEventListener('visibilitychange', openOrClose);
   openOrClose();
@@ -66,9 +63,9 @@ function open(): void {
     trouble.value = problem;
     connection.value = 'trouble';
   });
-  // A browser connects again by itself, but not after an error status.
+  // A browser reconnects by itself, but not after an error status.
   source.addEventListener('error', ({ target }) => {
-    // The server ends each stream after some minutes. What fails twice is lost.
+    // The server ends each stream after some minutes, so only the second failure counts as lost.
     if (failures > 0) connection.value = 'lost';
     if ((target as EventSource).readyState === EventSource.CLOSED) void askWhy();
     close();
@@ -78,14 +75,13 @@ function open(): void {
   });
 }
 
-/** A stream does not say why it was refused. */
+/** A stream cannot say why it was refused. */
 async function askWhy(): Promise<void> {
   try {
     await openSession();
   } catch (error) {
-    if (!(error instanceof Refused) || connection.value !== 'lost') return;
-    const problem = error.problem as RequestProblem;
-    if (problem.problem === 'unreachable') return;
+    const problem = problemIn(error);
+    if (connection.value !== 'lost' || problem.problem === 'unreachable') return;
     trouble.value = problem;
     connection.value = 'trouble';
   }

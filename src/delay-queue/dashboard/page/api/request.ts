@@ -4,11 +4,9 @@ import { BODY_TYPE, CHANGE_HEADER, type Problem, type ProblemKind } from '../../
 /** Why a request failed; `unreachable`: without an answer. */
 export type RequestProblem = Omit<Problem, 'problem'> & { problem: ProblemKind | 'unreachable' };
 
-/** @throws Refused<RequestProblem> */
 export const get = <Body>(path: string, signal?: AbortSignal): Promise<Body> =>
   request<Body>(path, signal ? { signal } : {});
 
-/** @throws Refused<RequestProblem> */
 export const post = <Body>(path: string, body: unknown): Promise<Body> =>
   request<Body>(path, {
     method: 'POST',
@@ -23,12 +21,12 @@ async function request<Body>(path: string, sent: RequestInit): Promise<Body> {
     throw refused({ problem: 'unreachable', message: '' });
   });
   if (response.ok && isJson(response)) return (await response.json()) as Body;
-  // Not there, or not there for this viewer any more.
+  // Gone, or no longer visible to this viewer.
   if (response.ok || [401, 403, 404].includes(response.status)) await hearRefusal();
-  throw refused(await problemOf(response));
+  throw refused(await readProblem(response));
 }
 
-/** A login page is answered well, too. */
+/** A login page comes with status 200 as well. */
 export const isJson = ({ headers }: Response): boolean =>
   headers.get('content-type')?.startsWith('application/json') ?? false;
 
@@ -38,11 +36,17 @@ export function onRefused(hear: () => Promise<void>): void {
   hearRefusal = hear;
 }
 
+/** Why a request was refused. @throws what is no refusal */
+export function problemIn(error: unknown): RequestProblem {
+  if (error instanceof Refused) return error.problem as RequestProblem;
+  throw error;
+}
+
 const refused = (problem: RequestProblem): Refused<RequestProblem> =>
   new Refused(problem, problem.message);
 
-/** A proxy's error page says nothing that is of use. */
-async function problemOf(response: Response): Promise<RequestProblem> {
+/** A proxy's error page tells the viewer nothing useful. */
+async function readProblem(response: Response): Promise<RequestProblem> {
   const told = (await response.json().catch(() => null)) as RequestProblem | null;
   if (typeof told?.problem === 'string') return told;
   const problem = response.status >= 502 ? 'unreachable' : 'failed';

@@ -3,13 +3,13 @@ import { serverClock } from '../../../../ui/server-clock.js';
 import type { DashboardAction, Session } from '../../contract.js';
 import { get, isJson, onRefused } from './request.js';
 
-/** Who looks, and what they may do. */
+/** Who the viewer is, and what they may do. */
 export const session = signal<Session | null>(null);
 
-/** The login has ended while the page was open. */
+/** The login expired while the page was open. */
 export const isSignedOut = signal(false);
 
-/** Where the viewer is let in no more, nothing answers, or the login of the application does. */
+/** Once the login has expired, the request is refused or answered by the application's login page. */
 onRefused(async () => {
   if (session.value === null) return;
   const response = await fetch('api/session', { redirect: 'manual' }).catch(() => null);
@@ -18,7 +18,6 @@ onRefused(async () => {
   isSignedOut.value = true;
 });
 
-/** @throws Refused<RequestProblem> */
 export async function openSession(): Promise<void> {
   const opened = await get<Session>('session');
   serverClock.read(opened.now);
@@ -26,6 +25,6 @@ export async function openSession(): Promise<void> {
   isSignedOut.value = false;
 }
 
-/** What the viewer may not do has no button. */
+/** What the viewer may not do gets no button. */
 export const may = (action: DashboardAction): boolean =>
   session.value?.actions.includes(action) ?? false;

@@ -1,12 +1,11 @@
 import { Panel } from '../../../../ui/panel.js';
 import { count } from '../../../../ui/written.js';
 import type { DeadGroup, DeadView } from '../../contract.js';
-import { asked } from '../act/asked.js';
+import { AskButton } from '../act/act-buttons.js';
 import { searchHref } from '../address/filter.js';
 import { useAnswer } from '../api/answer.js';
-import { may } from '../api/session.js';
-import { Answered } from '../parts/answered.js';
-import { Empty } from '../parts/empty.js';
+import { Answered, Empty } from '../parts/answered.js';
+import { Table } from '../parts/table.js';
 import { Title } from '../parts/title.js';
 import { When } from '../parts/when.js';
 import { words } from '../words/language.js';
@@ -32,83 +31,65 @@ function groups({ groups: its, newestOnly }: DeadView) {
   if (its.length === 0) return <Empty title={dead.none}>{dead.noneHint}</Empty>;
   return (
     <>
-      <table class="stacked dead-groups">
-        <caption class="unseen">{said.tabs.dead}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{dead.error}</th>
-            <th scope="col" class="number">
-              {dead.count}
-            </th>
-            <th scope="col">{dead.newest}</th>
-            <th scope="col">{dead.oldest}</th>
-            <th scope="col">{dead.act}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {its.map((group) => (
-            <Group key={`${group.name}\n${group.search.errorLine}`} group={group} />
-          ))}
-        </tbody>
-      </table>
+      <Table
+        class="stacked dead-groups"
+        caption={said.tabs.dead}
+        rows={its}
+        keyOf={({ name, search }) => `${name}\n${search.errorLine}`}
+        columns={[
+          { title: dead.error, cell: (group) => <Group group={group} /> },
+          {
+            title: dead.count,
+            class: 'number',
+            isLabelled: true,
+            cell: (group) => counted(said, group.count),
+          },
+          {
+            title: dead.newest,
+            isLabelled: true,
+            cell: (group) => <When at={group.newestAt} isShort />,
+          },
+          {
+            title: dead.oldest,
+            isLabelled: true,
+            cell: (group) => <When at={group.oldestAt} isShort />,
+          },
+          { title: dead.act, cell: ({ search }) => <ActOnAll search={search} /> },
+        ]}
+      />
       {newestOnly !== null && <p class="note">{dead.newestOnly(count(said, newestOnly))}</p>}
     </>
   );
 }
 
-function Group({ group }: { group: DeadGroup }) {
-  const said = words.value;
-  const { dead } = said.acting;
-  const { name, error, example, search } = group;
+function Group({ group: { name, error, example, search } }: { group: DeadGroup }) {
+  const { dead } = words.value.acting;
   return (
-    <tr data-row>
-      <th scope="row">
-        <a
-          class="row-link"
-          href={searchHref(search)}
-          aria-label={`${dead.show}: ${name}, ${error ?? dead.noError}`}
-        >
-          <bdi>{name}</bdi>
-        </a>
-        <p class="dead-error">{error === null ? dead.noError : <bdi>{error}</bdi>}</p>
-        {example !== null && example !== error && (
-          <details class="dead-error">
-            <summary>{dead.example}</summary>
-            <pre tabIndex={0}>{example}</pre>
-          </details>
-        )}
-      </th>
-      <td class="number" data-label={dead.count}>
-        {counted(said, group.count)}
-      </td>
-      <td data-label={dead.newest}>
-        <When at={group.newestAt} isShort />
-      </td>
-      <td data-label={dead.oldest}>
-        <When at={group.oldestAt} isShort />
-      </td>
-      <td>
-        <div class="acts">
-          <ActAll action="retry" group={group} />
-          <ActAll action="discard" group={group} />
-        </div>
-      </td>
-    </tr>
+    <>
+      <a
+        class="row-link"
+        href={searchHref(search)}
+        aria-label={`${dead.show}: ${name}, ${error ?? dead.noError}`}
+      >
+        <bdi>{name}</bdi>
+      </a>
+      <p class="dead-error">{error === null ? dead.noError : <bdi>{error}</bdi>}</p>
+      {example !== null && example !== error && (
+        <details class="dead-error">
+          <summary>{dead.example}</summary>
+          <pre tabIndex={0}>{example}</pre>
+        </details>
+      )}
+    </>
   );
 }
 
-function ActAll({ action, group }: { action: 'retry' | 'discard'; group: DeadGroup }) {
-  if (!may(action)) return null;
-  return (
-    <button
-      type="button"
-      class={`button ${action === 'discard' ? 'danger' : 'plain'}`}
-      aria-haspopup="dialog"
-      onClick={() => {
-        asked.value = { action, which: { filter: group.search } };
-      }}
-    >
-      {words.value.acting.dead[action]}…
-    </button>
-  );
-}
+const ActOnAll = ({ search }: Pick<DeadGroup, 'search'>) => (
+  <div class="acts">
+    {(['retry', 'discard'] as const).map((action) => (
+      <AskButton key={action} asks={{ action, which: { filter: search } }}>
+        {words.value.acting.dead[action]}
+      </AskButton>
+    ))}
+  </div>
+);

@@ -1,12 +1,12 @@
 import cronstrue from 'cronstrue';
 
-/** How many values a field has from its lowest one on: a step that divides it passes into the next hour or day evenly. */
+/** How many values a field has. A step that divides it continues evenly into the next hour or day. */
 const SIZE = { second: 60, minute: 60, hour: 24, month: 12 };
 
 /**
- * A cron text in words, or undefined where the words would be wrong: a step that starts anew before it
- * is through (minute 0 and 35 are not "every 35 minutes"), and a day of the month or of the week, which
- * reads as both.
+ * A cron expression in words, or undefined where the words would be wrong: a step that restarts early
+ * (minutes 0 and 35 are not "every 35 minutes"), or a day of the month combined with a day of the week,
+ * which reads as "and".
  *
  * @param locale one that has been imported, or 'en'
  */
@@ -15,9 +15,9 @@ export function cronSentence(cron: string, locale: string): string | undefined {
   const [second = '0', minute = '*', hour = '*', day = '*', month = '*', weekday = '*'] =
     fields.length === 5 ? ['0', ...fields] : fields;
   const isEven = Object.entries({ second, minute, hour, month }).every(
-    ([name, text]) => SIZE[name as keyof typeof SIZE] % stepOf(text) === 0,
+    ([name, text]) => SIZE[name as keyof typeof SIZE] % cronStep(text) === 0,
   );
-  const isOfDays = stepOf(day) > 1 || stepOf(weekday) > 1;
+  const isOfDays = cronStep(day) > 1 || cronStep(weekday) > 1;
   const isEither = [day, weekday].every((text) => !/^[*?]$/.test(text));
   if (!cron.startsWith('@') && (!isEven || isOfDays || isEither)) return undefined;
   try {
@@ -27,4 +27,4 @@ export function cronSentence(cron: string, locale: string): string | undefined {
   }
 }
 
-const stepOf = (text: string): number => Number(/^\*\/(\d+)$/.exec(text)?.[1] ?? 1);
+const cronStep = (text: string): number => Number(/^\*\/(\d+)$/.exec(text)?.[1] ?? 1);

@@ -1,24 +1,22 @@
 import type { DelayView } from '../../contract.js';
 import { ActButtons } from '../act/act-buttons.js';
-import { hrefOf, parameter } from '../address/address.js';
-import { searchHref } from '../address/filter.js';
+import { viewHref, parameter } from '../address/address.js';
 import { useAnswer } from '../api/answer.js';
 import { withQuery } from '../api/request.js';
 import { Answered } from '../parts/answered.js';
-import { StatePill } from '../parts/state-pill.js';
+import { NameLinks } from '../parts/name-link.js';
+import { StatePill } from '../parts/state.js';
 import { Title } from '../parts/title.js';
 import { words } from '../words/language.js';
-import { AttemptsPanel } from './attempts-panel.js';
+import { AttemptsPanel, MovesPanel } from './log-panels.js';
 import { Explanation } from './explanation.js';
-import { Facts } from './facts.js';
-import { HeadersPanel } from './headers-panel.js';
-import { MovesPanel } from './moves-panel.js';
+import { Facts, HeadersPanel } from './facts.js';
 import { PayloadPanel } from './payload-panel.js';
 import { RepeatPanel } from './repeat-panel.js';
 
 const EVERY_MS = 2_000;
 
-/** One delay: why it has not fired, or what became of it, and all that is known of it. */
+/** One delay: why it has not fired, or how it ended, and everything known about it. */
 export function DelayPage() {
   const id = parameter('id');
   const endedAt = parameter('endedAt');
@@ -58,26 +56,19 @@ const details = (its: DelayView) => (
 );
 
 function Head({ its: { delay } }: { its: DelayView }) {
-  const { id, key, name, group, state } = delay;
+  const { id, key, state } = delay;
   const said = words.value.delay;
   const title = key ?? said.numbered(id);
   return (
     <header class="delay-head">
       <p class="crumbs">
-        <a href={searchHref({ name })}>
-          <bdi>{name}</bdi>
-        </a>
-        {group !== null && (
-          <a href={searchHref({ name, group })}>
-            <bdi>{group}</bdi>
-          </a>
-        )}
+        <NameLinks its={delay} />
       </p>
       <Title text={title}>
         <bdi>{title}</bdi>
       </Title>
       <StatePill state={state} />
-      {key !== null && <a href={hrefOf('story', { key })}>{said.story}</a>}
+      {key !== null && <a href={viewHref('story', { key })}>{said.story}</a>}
     </header>
   );
 }

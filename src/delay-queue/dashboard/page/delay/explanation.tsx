@@ -18,7 +18,7 @@ const TONES: Record<string, 'stuck' | 'held' | undefined> = {
   retrying: 'held',
 };
 
-/** What keeps it from firing, or what became of it, in a sentence. */
+/** In one sentence, what keeps it from firing or how it ended. */
 export function Explanation({ its: { delay, explanation } }: { its: DelayView }) {
   const isWaiting = explanation.reason === 'notDue' || explanation.reason === 'retrying';
   const until = delay.wakeAt ?? delay.dueAt;
@@ -59,7 +59,7 @@ function Cause({ cause: { reason, text } }: { cause: CauseLine }) {
 
 const DAY_MS = 86_400_000;
 
-/** By the server's clock. Only its text changes: nothing is rendered or announced again. */
+/** By the server's clock. Only its text changes; nothing is rendered or announced again. */
 function Countdown({ until }: { until: string }) {
   const end = useSignal(until);
   useLayoutEffect(() => {

@@ -1,6 +1,7 @@
-import type { ComponentChildren } from 'preact';
 import { Panel } from '../../../../ui/panel.js';
 import type { DelayView, Instant } from '../../contract.js';
+import { searchHref } from '../address/filter.js';
+import { Fact } from '../parts/fact.js';
 import { When } from '../parts/when.js';
 import { words } from '../words/language.js';
 import { span } from '../words/written.js';
@@ -34,11 +35,21 @@ export function Facts({ its: { delay, node, by, rerunAt } }: { its: DelayView })
 const time = (at: Instant) => <When at={at} />;
 const text = (its: string) => <bdi>{its}</bdi>;
 
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+/** Each links to the delays with the same header. */
+export function HeadersPanel({ headers }: { headers: Record<string, string> }) {
+  const entries = Object.entries(headers);
+  if (entries.length === 0) return null;
   return (
-    <div>
-      <dt>{name}</dt>
-      <dd class="figure">{children}</dd>
-    </div>
+    <Panel id="headers" title={words.value.delay.headersTitle}>
+      <dl class="facts">
+        {entries.map(([name, value]) => (
+          <Fact key={name} name={<bdi>{name}</bdi>} class="mono">
+            <a href={searchHref({ header: `${name}:${value}` })}>
+              <bdi>{value}</bdi>
+            </a>
+          </Fact>
+        ))}
+      </dl>
+    </Panel>
   );
 }

@@ -1,11 +1,11 @@
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const STEP = '  ';
-/** They change the order in which text is shown, or are not shown at all. */
+/** These characters reorder the text around them, or are invisible. */
 const UNSEEN = /[\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /**
- * JSON on several lines. Its text is taken apart, never parsed: numbers beyond 2⁵³ and repeated
- * fields stay as they are. Characters that could make it read as something else are escaped.
+ * JSON on several lines. The text is tokenized, never parsed, so numbers beyond 2⁵³ and repeated fields
+ * survive. Characters that could make it read as something else are escaped.
  */
 export function indented(json: string): string {
   const tokens = json.replaceAll(UNSEEN, escaped).match(TOKEN) ?? [];

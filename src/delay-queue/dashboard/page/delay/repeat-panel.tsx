@@ -8,7 +8,6 @@ import { cronSentence } from './cron-sentence.js';
 
 type Repeat = NonNullable<DelayView['repeat']>;
 
-/** How it recurs, in words, and when next. */
 export function RepeatPanel({ repeat }: { repeat: Repeat }) {
   const said = words.value.repeat;
   const sentence = inWords(repeat);

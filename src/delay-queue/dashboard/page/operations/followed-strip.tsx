@@ -2,10 +2,10 @@ import { useEffect, useRef } from 'preact/hooks';
 import { announce } from '../../../../ui/announcer.js';
 import { Icon } from '../../../../ui/icon.js';
 import type { OperationLine } from '../../contract.js';
-import { hrefOf } from '../address/address.js';
+import { viewHref } from '../address/address.js';
 import { words } from '../words/language.js';
 import { dismiss, followed, isOver } from './followed.js';
-import { OperationState, Progress, resultOf, StopButton } from './progress.js';
+import { OperationState, Progress, resultText, StopButton } from './progress.js';
 
 /** Between two announcements of progress. */
 const ANNOUNCE_EVERY_MS = 5_000;
@@ -43,7 +43,7 @@ function Followed({ line }: { line: OperationLine }) {
       )}
       <span class="followed-tools">
         <StopButton line={line} />
-        <a href={hrefOf('operation', { id: line.id })}>{said.acting.operation.details}</a>
+        <a href={viewHref('operation', { id: line.id })}>{said.acting.operation.details}</a>
         <button
           type="button"
           class="button bare icon-only"
@@ -57,7 +57,7 @@ function Followed({ line }: { line: OperationLine }) {
   );
 }
 
-/** Its states all, its progress now and then. */
+/** Every state is announced, progress only now and then. */
 function useAnnounced(line: OperationLine): void {
   const last = useRef({ state: '', atMs: -ANNOUNCE_EVERY_MS });
   useEffect(() => {
@@ -66,7 +66,7 @@ function useAnnounced(line: OperationLine): void {
     const isNews = last.current.state !== line.state;
     if (!isNews && (isOver(line) || nowMs - last.current.atMs < ANNOUNCE_EVERY_MS)) return;
     last.current = { state: line.state, atMs: nowMs };
-    const state = said.acting.operation.states[line.state];
-    announce(`${said.actions[line.action]}: ${state}. ${resultOf(line)}`);
+    const state = said.operationStates[line.state];
+    announce(`${said.actions[line.action]}: ${state}. ${resultText(line)}`);
   }, [line]);
 }

@@ -9,7 +9,7 @@ const FOLLOWED_MAX = 3;
 
 const POLL_MS = 2_000;
 
-/** Those that were started on this page, newest first, as this page last heard of them. */
+/** Operations started on this page, newest first, in the last state that it has seen. */
 const started = signal<readonly OperationLine[]>([]);
 
 export const followed = computed(() => started.value.map(latest));
@@ -25,7 +25,7 @@ export function dismiss(id: string): void {
   started.value = started.value.filter((line) => line.id !== id);
 }
 
-/** Of what was read and what the stream brought: the one that is further. */
+/** Whichever is further along: what was read or what the stream sent. */
 export function latest(line: OperationLine): OperationLine {
   const live = operations.value.get(line.id);
   if (live === undefined || isOver(line)) return line;
@@ -38,7 +38,7 @@ export const isOver = ({ state }: OperationLine): boolean =>
 export const total = ({ counts }: OperationLine): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0);
 
-/** The stream does not come through every proxy, and a process that is killed says nothing. */
+/** Not every proxy lets the stream through, and a killed process sends nothing. */
 function poll(id: string): void {
   const line = followed.value.find((each) => each.id === id);
   if (line === undefined || isOver(line)) return;

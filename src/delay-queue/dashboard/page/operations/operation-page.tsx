@@ -1,22 +1,23 @@
-import type { ComponentChildren } from 'preact';
 import { Panel } from '../../../../ui/panel.js';
 import type { OperationLine, OperationView } from '../../contract.js';
-import { hrefOf, parameter } from '../address/address.js';
+import { viewHref, parameter } from '../address/address.js';
 import { delayHref } from '../address/filter.js';
 import { useAnswer } from '../api/answer.js';
 import { withQuery } from '../api/request.js';
-import { Answered } from '../parts/answered.js';
-import { Empty } from '../parts/empty.js';
+import { Answered, Empty } from '../parts/answered.js';
+import { Fact } from '../parts/fact.js';
+import { Pages } from '../parts/pages.js';
+import { Table } from '../parts/table.js';
 import { Title } from '../parts/title.js';
 import { When } from '../parts/when.js';
 import { words } from '../words/language.js';
 import { isOver, latest } from './followed.js';
-import { optionsOf, Which } from './order-text.js';
-import { OperationState, Progress, resultOf, StopButton } from './progress.js';
+import { optionsText, Which } from './order-text.js';
+import { OperationState, Progress, resultText, StopButton } from './progress.js';
 
 const EVERY_MS = 2_000;
 
-/** One operation: its order, how far it is, and what it has changed. */
+/** One operation: its order, its progress, and what it has changed. */
 export function OperationPage() {
   const id = parameter('id');
   return <Details key={id} id={id} />;
@@ -25,7 +26,7 @@ export function OperationPage() {
 function Details({ id }: { id: string }) {
   const after = parameter('after');
   const path = withQuery(`operations/${encodeURIComponent(id)}`, { ...(after && { after }) });
-  // It may run in a process that is killed, and then no event says so.
+  // Its process may be killed, and then no event says so.
   const answer = useAnswer<OperationView>(path, { everyMs: EVERY_MS });
   const its = answer.body.value;
   const said = words.value;
@@ -45,7 +46,6 @@ function Details({ id }: { id: string }) {
                 changes={changes}
                 next={next}
                 id={id}
-                isFirst={after === ''}
                 isErase={operation.action === 'erase'}
               />
               <Order line={operation} />
@@ -65,7 +65,7 @@ function Result({ line }: { line: OperationLine }) {
       <div>
         <p class="cause">
           <OperationState state={line.state} />{' '}
-          {isOver(line) ? resultOf(line) || said.nothingYet : <Progress line={line} />}
+          {isOver(line) ? resultText(line) || said.nothingYet : <Progress line={line} />}
         </p>
         {ending !== '' && <p>{ending}</p>}
         {line.error !== null && (
@@ -81,8 +81,9 @@ function Result({ line }: { line: OperationLine }) {
 
 function Order({ line }: { line: OperationLine }) {
   const said = words.value;
-  const { columns, order, started, ended, node } = said.acting.operation;
-  const options = optionsOf(line);
+  const { columns, order, started } = said.acting.operation;
+  const { facts } = said.delay;
+  const options = optionsText(line);
   return (
     <Panel id="order" title={order}>
       <dl class="facts">
@@ -104,27 +105,18 @@ function Order({ line }: { line: OperationLine }) {
           <When at={line.startedAt} />
         </Fact>
         {line.endedAt !== null && (
-          <Fact name={ended}>
+          <Fact name={facts.ended}>
             <When at={line.endedAt} />
           </Fact>
         )}
         {line.node !== null && (
-          <Fact name={node}>
+          <Fact name={facts.node}>
             <bdi>{line.node}</bdi>
           </Fact>
         )}
-        <Fact name={said.delay.facts.id}>{line.id}</Fact>
+        <Fact name={facts.id}>{line.id}</Fact>
       </dl>
     </Panel>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 
@@ -132,14 +124,12 @@ interface ChangesProps {
   id: string;
   changes: OperationView['changes'];
   next: string | null;
-  isFirst: boolean;
   isErase: boolean;
 }
 
-function Changes({ id, changes, next, isFirst, isErase }: ChangesProps) {
-  const said = words.value.acting.operation;
-  const hrefAfter = (after?: string): string =>
-    hrefOf('operation', { id, ...(after && { after }) });
+function Changes({ id, changes, next, isErase }: ChangesProps) {
+  const { acting, columns, fields, verdicts } = words.value;
+  const said = acting.operation;
   return (
     <Panel id="changes" title={said.changes} note={isErase ? undefined : said.changesHint}>
       {changes.length === 0 ? (
@@ -147,54 +137,31 @@ function Changes({ id, changes, next, isFirst, isErase }: ChangesProps) {
           {isErase ? said.noListHint : said.noChangesHint}
         </Empty>
       ) : (
-        <ChangesTable changes={changes} />
+        <Table
+          class="changes"
+          caption={said.changes}
+          rows={changes}
+          keyOf={({ id: its }) => its}
+          columns={[
+            {
+              title: columns.delay,
+              cell: ({ id: its, key }) => (
+                <a class="row-link" href={delayHref({ id: its, endedAt: null })}>
+                  <bdi>{key ?? `#${its}`}</bdi>
+                </a>
+              ),
+            },
+            { title: fields.name, cell: ({ name }) => <bdi>{name}</bdi> },
+            { title: said.verdict, cell: ({ verdict }) => verdicts[verdict] ?? verdict },
+          ]}
+        />
       )}
-      {(next !== null || !isFirst) && (
-        <nav class="pages" aria-label={words.value.pages.label}>
-          {!isFirst && (
-            <a class="button" href={hrefAfter()}>
-              {said.first}
-            </a>
-          )}
-          {next !== null && (
-            <a class="button" rel="next" href={hrefAfter(next)}>
-              {said.more}
-            </a>
-          )}
-        </nav>
-      )}
+      <Pages
+        next={next}
+        href={(after) => viewHref('operation', { id, after })}
+        first={said.first}
+        more={said.more}
+      />
     </Panel>
-  );
-}
-
-function ChangesTable({ changes }: Pick<OperationView, 'changes'>) {
-  const said = words.value;
-  const { operation } = said.acting;
-  return (
-    <table class="changes">
-      <caption class="unseen">{operation.changes}</caption>
-      <thead>
-        <tr>
-          <th scope="col">{operation.delay}</th>
-          <th scope="col">{said.acting.name}</th>
-          <th scope="col">{operation.verdict}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {changes.map(({ id, key, name, verdict }) => (
-          <tr key={id} data-row>
-            <th scope="row">
-              <a class="row-link" href={delayHref({ id, endedAt: null })}>
-                <bdi>{key ?? `#${id}`}</bdi>
-              </a>
-            </th>
-            <td>
-              <bdi>{name}</bdi>
-            </td>
-            <td>{operation.verdicts[verdict] ?? verdict}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
   );
 }

@@ -1,18 +1,19 @@
 import { Panel } from '../../../../ui/panel.js';
 import type { OperationLine, OperationsPage as Page } from '../../contract.js';
-import { hrefOf, parameter } from '../address/address.js';
+import { viewHref, parameter } from '../address/address.js';
 import { useAnswer } from '../api/answer.js';
 import { withQuery } from '../api/request.js';
-import { Answered } from '../parts/answered.js';
-import { Empty } from '../parts/empty.js';
+import { Answered, Empty } from '../parts/answered.js';
+import { Pages } from '../parts/pages.js';
+import { Table } from '../parts/table.js';
 import { Title } from '../parts/title.js';
 import { When } from '../parts/when.js';
 import { words } from '../words/language.js';
 import { latest } from './followed.js';
-import { optionsOf, Which } from './order-text.js';
+import { optionsText, Which } from './order-text.js';
 import { OperationState, Progress } from './progress.js';
 
-/** The stream tells of progress and ends; others may start one. */
+/** The stream reports progress and ends; this also finds operations that others start. */
 const EVERY_MS = 5_000;
 
 /** Who has changed what, and why. */
@@ -31,7 +32,12 @@ export function OperationsPage() {
             <>
               <Lines lines={operations} />
               <p class="note">{said.acting.operation.kept}</p>
-              <Pages after={after} next={next} />
+              <Pages
+                next={next}
+                href={(its) => viewHref('operations', { after: its })}
+                first={said.acting.operation.newest}
+                more={said.acting.operation.older}
+              />
             </>
           )}
         </Answered>
@@ -45,73 +51,31 @@ function Lines({ lines }: { lines: readonly OperationLine[] }) {
   const { none, noneHint, columns } = said.acting.operation;
   if (lines.length === 0) return <Empty title={none}>{noneHint}</Empty>;
   return (
-    <table class="stacked operations">
-      <caption class="unseen">{said.tabs.operations}</caption>
-      <thead>
-        <tr>
-          <th scope="col">{columns.what}</th>
-          <th scope="col">{columns.which}</th>
-          <th scope="col">{columns.state}</th>
-          <th scope="col">{columns.counts}</th>
-          <th scope="col">{columns.who}</th>
-          <th scope="col">{columns.why}</th>
-          <th scope="col">{columns.when}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {lines.map((line) => (
-          <Line key={line.id} line={latest(line)} />
-        ))}
-      </tbody>
-    </table>
+    <Table
+      class="stacked operations"
+      caption={said.tabs.operations}
+      rows={lines.map(latest)}
+      keyOf={({ id }) => id}
+      columns={[
+        { title: columns.what, cell: (line) => <What line={line} /> },
+        { title: columns.which, class: 'which', cell: ({ order }) => <Which order={order} /> },
+        { title: columns.state, cell: ({ state }) => <OperationState state={state} /> },
+        { title: columns.counts, class: 'figure', cell: (line) => <Progress line={line} /> },
+        { title: columns.who, cell: ({ who }) => <bdi>{who}</bdi> },
+        { title: columns.why, class: 'why', cell: ({ why }) => why !== null && <bdi>{why}</bdi> },
+        { title: columns.when, cell: ({ startedAt }) => <When at={startedAt} /> },
+      ]}
+    />
   );
 }
 
-function Line({ line }: { line: OperationLine }) {
-  const said = words.value;
+function What({ line }: { line: OperationLine }) {
   return (
-    <tr data-row>
-      <th scope="row">
-        <a class="row-link" href={hrefOf('operation', { id: line.id })}>
-          {said.actions[line.action]}
-        </a>{' '}
-        <span class="of">{optionsOf(line)}</span>
-      </th>
-      <td class="which">
-        <Which order={line.order} />
-      </td>
-      <td>
-        <OperationState state={line.state} />
-      </td>
-      <td class="figure">
-        <Progress line={line} />
-      </td>
-      <td>
-        <bdi>{line.who}</bdi>
-      </td>
-      <td class="why">{line.why !== null && <bdi>{line.why}</bdi>}</td>
-      <td>
-        <When at={line.startedAt} />
-      </td>
-    </tr>
-  );
-}
-
-function Pages({ after, next }: { after: string; next: string | null }) {
-  const said = words.value;
-  if (after === '' && next === null) return null;
-  return (
-    <nav class="pages" aria-label={said.pages.label}>
-      {after !== '' && (
-        <a class="button" href={hrefOf('operations')}>
-          {said.acting.operation.newest}
-        </a>
-      )}
-      {next !== null && (
-        <a class="button" rel="next" href={hrefOf('operations', { after: next })}>
-          {said.acting.operation.older}
-        </a>
-      )}
-    </nav>
+    <>
+      <a class="row-link" href={viewHref('operation', { id: line.id })}>
+        {words.value.actions[line.action]}
+      </a>{' '}
+      <span class="of">{optionsText(line)}</span>
+    </>
   );
 }

@@ -1,15 +1,17 @@
 import { count } from '../../../../ui/written.js';
-import type { OperationLine, SearchFilter } from '../../contract.js';
-import { delayHref, FIELDS, searchHref } from '../address/filter.js';
+import type { OperationLine } from '../../contract.js';
+import { fieldsWhere, type SearchFilter } from '../../search.table.js';
+import { asMembers } from '../parts/members.js';
+import { delayHref, searchHref } from '../address/filter.js';
 import { nowSeconds } from '../parts/when.js';
 import { words } from '../words/language.js';
 import { instant } from '../words/written.js';
 
-/** Which delays an operation was about, with a way there. */
+/** Which delays an operation was about, with a link to them. */
 export function Which({ order }: Pick<OperationLine, 'order'>) {
   const said = words.value;
   if (order['erased'] === true) return <span>{said.acting.operation.erased}</span>;
-  const which = membersOf(order['which']);
+  const which = asMembers(order['which']);
   const ids = which['ids'];
   if (Array.isArray(ids)) {
     const first = String(ids[0]);
@@ -19,18 +21,18 @@ export function Which({ order }: Pick<OperationLine, 'order'>) {
       <span>{said.acting.operation.ids(count(said, ids.length))}</span>
     );
   }
-  const filter = filterOf(which['filter'] ?? order);
+  const filter = orderedFilter(which['filter'] ?? order);
   return (
     <a href={searchHref(filter)}>
-      <bdi>{textOf(filter)}</bdi>
+      <bdi>{filterText(filter)}</bdi>
     </a>
   );
 }
 
 /** What else was asked for: where to, for how long. */
-export function optionsOf({ order }: Pick<OperationLine, 'order'>): string {
+export function optionsText({ order }: Pick<OperationLine, 'order'>): string {
   const said = words.value.acting.operation;
-  const its = { ...order, ...membersOf(order['to']) };
+  const its = { ...order, ...asMembers(order['to']) };
   const valueOf = (member: string): string | number | undefined => {
     const value = its[member];
     return typeof value === 'string' || typeof value === 'number' ? value : undefined;
@@ -45,26 +47,24 @@ export function optionsOf({ order }: Pick<OperationLine, 'order'>): string {
   return parts.filter(Boolean).join(', ');
 }
 
-function filterOf(given: unknown): SearchFilter {
-  const its = membersOf(given);
+function orderedFilter(given: unknown): SearchFilter {
+  const its = asMembers(given);
   const filter: Record<string, unknown> = {};
-  for (const field of FIELDS) {
+  for (const field of fieldsWhere(() => true)) {
     if (its[field] !== undefined) filter[field] = its[field];
   }
   return filter;
 }
 
-function textOf(filter: SearchFilter): string {
+function filterText(filter: SearchFilter): string {
   const said = words.value;
   const parts = Object.entries(filter).map(([field, value]) => {
     if (field === 'name' || field === 'key') return String(value);
-    const text = Array.isArray(value)
-      ? value.map((each) => said.states[each as 'dead'] ?? each).join(' ')
-      : String(value);
-    return field === 'state' ? text : `${said.filter.fields[field as 'group']}: ${text}`;
+    if (field !== 'state') return `${said.fields[field as 'group']}: ${String(value)}`;
+    return [value]
+      .flat()
+      .map((state) => said.states[state as 'dead'] ?? state)
+      .join(' ');
   });
   return parts.join(' · ');
 }
-
-const membersOf = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};

@@ -2,29 +2,27 @@ import { Meter } from '../../../../ui/meter.js';
 import { useDeed } from '../../../../ui/deed.js';
 import { ActionButton } from '../../../../ui/action-button.js';
 import { count } from '../../../../ui/written.js';
-import type { DashboardAction, OperationAction, OperationLine } from '../../contract.js';
+import { type OperationLine, rightFor } from '../../contract.js';
 import { post, type RequestProblem } from '../api/request.js';
 import { may } from '../api/session.js';
-import { ProblemNote } from '../parts/problem-note.js';
+import { ProblemNote } from '../parts/answered.js';
 import { words } from '../words/language.js';
-import { counted, partsOf } from '../words/written.js';
+import { counted, countsText } from '../words/written.js';
 import { isOver, total, update } from './followed.js';
 
 export function OperationState({ state }: Pick<OperationLine, 'state'>) {
-  return (
-    <span class={`pill operation-${state}`}>{words.value.acting.operation.states[state]}</span>
-  );
+  return <span class={`pill operation-${state}`}>{words.value.operationStates[state]}</span>;
 }
 
-export const resultOf = ({ counts }: OperationLine): string => partsOf(words.value, counts);
+export const resultText = ({ counts }: OperationLine): string => countsText(words.value, counts);
 
-/** How far one is that has not ended, and what became of one that has. */
+/** The progress of a running operation, and the result of an ended one. */
 export function Progress({ line }: { line: OperationLine }) {
   const said = words.value;
   const { expected } = line;
   const done = total(line);
   if (isOver(line) || expected === null || expected.count === 0) {
-    return <span>{resultOf(line)}</span>;
+    return <span>{resultText(line)}</span>;
   }
   const text = said.acting.operation.of(count(said, done), counted(said, expected));
   return (
@@ -42,9 +40,6 @@ export function Progress({ line }: { line: OperationLine }) {
     </span>
   );
 }
-
-const rightFor = (action: OperationAction): DashboardAction =>
-  action === 'resume' ? 'pause' : action;
 
 /** Ends one between two pages. */
 export function StopButton({ line }: { line: OperationLine }) {

@@ -13,7 +13,7 @@ const HEIGHT = 150;
 
 interface DueChartProps {
   timeline: DueTimeline;
-  /** What it says, for those who do not see it. */
+  /** The chart in words, for screen readers. */
   label: string;
 }
 
@@ -28,10 +28,10 @@ export function DueChart({ timeline, label }: DueChartProps) {
   useEffect(() => {
     const made = new uPlot(
       {
-        ...lookOf(place.current!.clientWidth, () => latest.current),
+        ...chartOptions(place.current!.clientWidth, () => latest.current),
         hooks: { setCursor: [({ cursor: { idx } }) => (pointed.value = idx ?? null)] },
       },
-      dataOf(latest.current),
+      chartData(latest.current),
       place.current!,
     );
     plot.current = made;
@@ -45,7 +45,7 @@ export function DueChart({ timeline, label }: DueChartProps) {
       made.destroy();
     };
   }, [stepMs, theme.value]);
-  useEffect(() => plot.current?.setData(dataOf(timeline)), [timeline]);
+  useEffect(() => plot.current?.setData(chartData(timeline)), [timeline]);
   const open = (): void => {
     if (pointed.value !== null) go(hrefOfBucket(timeline, pointed.value));
   };
@@ -61,33 +61,33 @@ export function DueChart({ timeline, label }: DueChartProps) {
 }
 
 /** Seconds, and the middle of each bucket. */
-function dataOf({ from, stepMs, counts }: DueTimeline): uPlot.AlignedData {
+function chartData({ from, stepMs, counts }: DueTimeline): uPlot.AlignedData {
   const begins = Date.parse(from);
   return [counts.map((_count, at) => (begins + at * stepMs + stepMs / 2) / 1_000), [...counts]];
 }
 
 /** Seconds: with the halves of the first and the last bar. */
-function spanOf({ from, stepMs, counts }: DueTimeline): [number, number] {
+function timeSpan({ from, stepMs, counts }: DueTimeline): [number, number] {
   const begins = Date.parse(from);
   return [begins / 1_000, (begins + stepMs * counts.length) / 1_000];
 }
 
-const beginOf = ({ from, stepMs }: DueTimeline, at: number): string =>
+const stepStart = ({ from, stepMs }: DueTimeline, at: number): string =>
   new Date(Date.parse(from) + at * stepMs).toISOString();
 
 const hrefOfBucket = (timeline: DueTimeline, at: number): string =>
-  searchHref({ dueFrom: beginOf(timeline, at), dueBefore: beginOf(timeline, at + 1) });
+  searchHref({ dueFrom: stepStart(timeline, at), dueBefore: stepStart(timeline, at + 1) });
 
 function bucketText(timeline: DueTimeline, at: number): string {
   const said = words.value;
   const n = timeline.counts[at] ?? 0;
-  const begin = beginOf(timeline, at);
+  const begin = stepStart(timeline, at);
   const text = `${count(said, n)}${timeline.atLeast[at] ? '+' : ''}`;
   return said.due.bucket(text, instant(said, begin, Date.parse(timeline.from)));
 }
 
 /** Colors of the theme; the canvas knows no variables. */
-function lookOf(width: number, timeline: () => DueTimeline): uPlot.Options {
+function chartOptions(width: number, timeline: () => DueTimeline): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const color = (name: string): string => style.getPropertyValue(name).trim();
   const axis: uPlot.Axis = {
@@ -103,7 +103,7 @@ function lookOf(width: number, timeline: () => DueTimeline): uPlot.Options {
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     padding: [8, 4, 0, 0],
     scales: {
-      x: { range: () => spanOf(timeline()) },
+      x: { range: () => timeSpan(timeline()) },
       y: { range: (_plot, _min, max) => [0, Math.max(4, max * 1.1)] },
     },
     axes: [

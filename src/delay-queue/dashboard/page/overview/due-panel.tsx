@@ -10,7 +10,6 @@ const SPANS = ['minute', 'hour', 'day'] as const;
 
 const shown = signal<(typeof SPANS)[number]>('hour');
 
-/** How many delays come due, and when. */
 export function DuePanel({ due }: { due: Overview['due'] }) {
   const said = words.value;
   const timeline = due[shown.value];
@@ -32,28 +31,28 @@ export function DuePanel({ due }: { due: Overview['due'] }) {
           ))}
         </div>
         <p class="note">
-          {totalOf(timeline)}{' '}
-          <a href={searchHref({ dueFrom: timeline.from, dueBefore: endOf(timeline) })}>
+          {totalText(timeline)}{' '}
+          <a href={searchHref({ dueFrom: timeline.from, dueBefore: timelineEnd(timeline) })}>
             {said.showDelays}
           </a>
         </p>
       </div>
-      <DueChart timeline={timeline} label={labelOf(timeline)} />
+      <DueChart timeline={timeline} label={chartLabel(timeline)} />
     </Panel>
   );
 }
 
-const endOf = ({ from, stepMs, counts }: DueTimeline): string =>
+const timelineEnd = ({ from, stepMs, counts }: DueTimeline): string =>
   new Date(Date.parse(from) + stepMs * counts.length).toISOString();
 
-function totalOf({ counts, atLeast }: DueTimeline): string {
+function totalText({ counts, atLeast }: DueTimeline): string {
   const said = words.value;
   const total = counts.reduce((sum, each) => sum + each, 0);
   const isCapped = atLeast.includes(true);
   return said.due.total(`${count(said, total)}${isCapped ? '+' : ''}`);
 }
 
-function labelOf(timeline: DueTimeline): string {
+function chartLabel(timeline: DueTimeline): string {
   const most = Math.max(0, ...timeline.counts);
-  return `${totalOf(timeline)} ${words.value.due.most(count(words.value, most))}`;
+  return `${totalText(timeline)} ${words.value.due.most(count(words.value, most))}`;
 }

@@ -1,43 +1,36 @@
 import { Panel } from '../../../../ui/panel.js';
-import {
-  type Count,
-  LATE_MS,
-  type NameLine,
-  type Overview,
-  type SearchFilter,
-} from '../../contract.js';
-import { PauseButton } from '../act/pause-buttons.js';
+import { type Count, LATE_MS, type NameLine, type Overview } from '../../contract.js';
+import type { SearchFilter } from '../../search.table.js';
+import { AskButton } from '../act/act-buttons.js';
 import { searchHref } from '../address/filter.js';
-import { Empty } from '../parts/empty.js';
+import { Empty } from '../parts/answered.js';
+import { type Column, Table } from '../parts/table.js';
 import { At } from '../parts/when.js';
 import { words } from '../words/language.js';
 import { counted, span } from '../words/written.js';
 
-/** The worst first. */
 const byTrouble = (a: NameLine, b: NameLine): number =>
   (b.oldestLateMs ?? -1) - (a.oldestLateMs ?? -1) ||
   b.dead.count - a.dead.count ||
   (a.name < b.name ? -1 : 1);
 
 export function NamesPanel({ overview: { names, since, now } }: { overview: Overview }) {
-  const said = words.value;
+  const said = words.value.names;
   return (
-    <Panel id="names" title={said.names.title}>
+    <Panel id="names" title={said.title}>
       {names.length === 0 ? (
-        <Empty title={said.names.none}>{said.names.noneHint}</Empty>
+        <Empty title={said.none}>{said.noneHint}</Empty>
       ) : (
         <>
-          <table class="lines names">
-            <caption class="unseen">{said.names.title}</caption>
-            <Headings />
-            <tbody>
-              {names.toSorted(byTrouble).map((line) => (
-                <Line key={line.name} line={line} now={now} />
-              ))}
-            </tbody>
-          </table>
+          <Table
+            class="lines names"
+            caption={said.title}
+            columns={nameColumns(now)}
+            rows={names.toSorted(byTrouble)}
+            keyOf={({ name }) => name}
+          />
           <p class="note wide">
-            {said.names.since} <At at={since} />. {said.names.liveRetries}
+            {said.since} <At at={since} />. {said.liveRetries}
           </p>
         </>
       )}
@@ -45,93 +38,78 @@ export function NamesPanel({ overview: { names, since, now } }: { overview: Over
   );
 }
 
-function Headings() {
-  const { names } = words.value;
-  return (
-    <thead>
-      <tr>
-        <th scope="col">{names.name}</th>
-        <th scope="col">{names.late}</th>
-        <th scope="col">{names.oldest}</th>
-        <th scope="col" class="roomy">
-          {names.running}
-        </th>
-        <th scope="col">{names.dead}</th>
-        <th scope="col" class="wide">
-          {names.retrying}
-        </th>
-        <th scope="col" class="wide">
-          {names.held}
-        </th>
-        <th scope="col" class="wide">
-          {names.live}
-        </th>
-        <th scope="col" class="wide">
-          {names.completed}
-        </th>
-        <th scope="col" class="wide">
-          {names.retries}
-        </th>
-        <th scope="col" class="wide">
-          {names.lateness}
-        </th>
-      </tr>
-    </thead>
-  );
-}
+const lateTone = ({ oldestLateMs }: NameLine): string =>
+  (oldestLateMs ?? 0) >= LATE_MS ? 'amber' : '';
 
-function Line({ line, now }: { line: NameLine; now: string }) {
+function nameColumns(now: string): Column<NameLine>[] {
   const said = words.value;
-  const { name, latenessMs, oldestLateMs } = line;
-  const late: SearchFilter = { name, state: ['scheduled', 'retrying'], dueBefore: now };
-  const lateTone = (oldestLateMs ?? 0) >= LATE_MS ? 'amber' : '';
-  const isAll = [line.running, line.retrying, line.dead].every(({ is }) => is === 'exact');
-  const retries: Count = { count: line.retries, is: isAll ? 'exact' : 'atLeast' };
+  const { names, states } = said;
+  const late: SearchFilter = { state: ['scheduled', 'retrying'], dueBefore: now };
+  const inState = (state: 'running' | 'dead' | 'retrying' | 'completed'): Column<NameLine> => ({
+    title: states[state],
+    cell: ({ name, [state]: its }) => <Figure its={its} filter={{ name, state: [state] }} />,
+  });
+  const wide = 'wide';
+  return [
+    { title: names.name, cell: (line) => <Name line={line} /> },
+    {
+      title: names.late,
+      tone: lateTone,
+      cell: ({ name, late: its }) => <Figure its={its} filter={{ name, ...late }} />,
+    },
+    {
+      title: names.oldest,
+      tone: lateTone,
+      cell: ({ oldestLateMs: ms }) => (ms === null ? <None /> : span(said, ms)),
+    },
+    { ...inState('running'), class: 'roomy' },
+    { ...inState('dead'), tone: ({ dead }) => (dead.count > 0 ? 'red' : '') },
+    { ...inState('retrying'), class: wide },
+    { title: names.held, class: wide, cell: ({ held }) => <Figure its={held} /> },
+    { title: names.live, class: wide, cell: ({ live }) => <Figure its={live} /> },
+    { ...inState('completed'), class: wide },
+    { title: names.retries, class: wide, cell: (line) => <Figure its={retriesCount(line)} /> },
+    {
+      title: names.lateness,
+      class: wide,
+      cell: ({ latenessMs: its }) =>
+        its === null ? '–' : [its.p50, its.p95, its.p99].map((ms) => span(said, ms)).join(' · '),
+    },
+  ];
+}
+
+function Name({ line: { name, isPaused, nodes, live } }: { line: NameLine }) {
+  const { names, acting, actions } = words.value;
   return (
-    <tr data-row>
-      <th scope="row">
-        <a class="row-link" href={searchHref({ name })}>
-          <bdi>{name}</bdi>
-        </a>
-        {line.isPaused && <span class="pill amber">{said.names.paused}</span>}
-        {line.nodes === 0 && line.live.count > 0 && (
-          <span class="pill red">{said.names.unserved}</span>
-        )}
-        {!line.isPaused && <PauseButton name={name} />}
-      </th>
-      <td class={lateTone}>
-        <Linked of={line.late} filter={late} />
-      </td>
-      <td class={lateTone}>{oldestLateMs === null ? <None /> : span(said, oldestLateMs)}</td>
-      <td class="roomy">
-        <Linked of={line.running} filter={{ name, state: ['running'] }} />
-      </td>
-      <td class={line.dead.count > 0 ? 'red' : ''}>
-        <Linked of={line.dead} filter={{ name, state: ['dead'] }} />
-      </td>
-      <td class="wide">
-        <Linked of={line.retrying} filter={{ name, state: ['retrying'] }} />
-      </td>
-      <td class="wide">{line.held.count === 0 ? <None /> : counted(said, line.held)}</td>
-      <td class="wide">{line.live.count === 0 ? <None /> : counted(said, line.live)}</td>
-      <td class="wide">
-        <Linked of={line.completed} filter={{ name, state: ['completed'] }} />
-      </td>
-      <td class="wide">{retries.count === 0 ? <None /> : counted(said, retries)}</td>
-      <td class="wide">
-        {latenessMs === null
-          ? '–'
-          : [latenessMs.p50, latenessMs.p95, latenessMs.p99]
-              .map((ms) => span(said, ms))
-              .join(' · ')}
-      </td>
-    </tr>
+    <>
+      <a class="row-link" href={searchHref({ name })}>
+        <bdi>{name}</bdi>
+      </a>
+      {isPaused && <span class="pill amber">{names.paused}</span>}
+      {nodes === 0 && live.count > 0 && <span class="pill red">{names.unserved}</span>}
+      {!isPaused && (
+        <AskButton
+          asks={{ action: 'pause', name, group: null }}
+          class="link row-act"
+          label={acting.pauseName(name)}
+        >
+          {actions.pause}
+        </AskButton>
+      )}
+    </>
   );
 }
 
-function Linked({ of, filter }: { of: Count; filter: SearchFilter }) {
-  if (of.count === 0) return <None />;
-  return <a href={searchHref(filter)}>{counted(words.value, of)}</a>;
+function retriesCount({ retries, running, retrying, dead }: NameLine): Count {
+  const isAll = [running, retrying, dead].every(({ is }) => is === 'exact');
+  return { count: retries, is: isAll ? 'exact' : 'atLeast' };
+}
+
+/** With a filter, it leads to what it counts. */
+function Figure({ its, filter }: { its: Count; filter?: SearchFilter }) {
+  if (its.count === 0) return <None />;
+  const text = counted(words.value, its);
+  return filter ? <a href={searchHref(filter)}>{text}</a> : <>{text}</>;
 }
 
 /** Zeros would hide what is not zero. */

@@ -3,7 +3,6 @@ import { useEffect, useRef } from 'preact/hooks';
 import { words } from '../words/language.js';
 
 interface TitleProps {
-  /** Also of the window. */
   text: string;
   children?: ComponentChildren;
   isUnseen?: boolean;
@@ -11,7 +10,7 @@ interface TitleProps {
 
 let isFirst = true;
 
-/** The heading of a view. It gets the focus when the view comes, as that of a new page would. */
+/** The heading of a view. It gets the focus when the view opens, as on a new page. */
 export function Title({ text, children, isUnseen = false }: TitleProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

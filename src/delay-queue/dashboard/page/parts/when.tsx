@@ -7,7 +7,7 @@ import { instant, relative } from '../words/written.js';
 /** By the server's clock, once a second. */
 export const nowSeconds = computed(() => Math.floor(now.value / 1_000) * 1_000);
 
-/** How far away an instant is, and the instant itself where there is room. */
+/** How far away an instant is, plus the instant itself where there is room. */
 export function When({ at, isShort = false }: { at: Instant; isShort?: boolean }) {
   const said = words.value;
   const nowMs = nowSeconds.value;

@@ -1,17 +1,24 @@
 import { useSignal } from '@preact/signals';
-import type { SearchFilter, SearchState } from '../../contract.js';
-import { FIELDS, type FilterField, searchHref, STATES } from '../address/filter.js';
+import {
+  SEARCH_FIELDS,
+  SEARCH_STATES,
+  type SearchFieldName,
+  type SearchFilter,
+  type SearchState,
+  TEXT_FIELDS,
+} from '../../search.table.js';
+import { searchHref } from '../address/filter.js';
 import { Icon } from '../../../../ui/icon.js';
 import { nowSeconds } from '../parts/when.js';
 import { words } from '../words/language.js';
 import { instant } from '../words/written.js';
 import { FilterForm } from './filter-form.js';
 
-/** The states one click away, each other field as a chip that can be taken off, and a form for more. */
+/** States as toggles, every other field as a removable chip, and a form for more. */
 export function FilterBar({ filter }: { filter: SearchFilter }) {
   const said = words.value.filter;
   const isOpen = useSignal(false);
-  const chips = FIELDS.filter((field) => field !== 'state' && filter[field] !== undefined);
+  const chips = TEXT_FIELDS.filter((field) => filter[field] !== undefined);
   return (
     <section class="filter" aria-label={said.label}>
       <StateLinks filter={filter} />
@@ -46,27 +53,24 @@ export function FilterBar({ filter }: { filter: SearchFilter }) {
   );
 }
 
-function Chip({ field, filter }: { field: FilterField; filter: SearchFilter }) {
-  const said = words.value.filter;
+function Chip({ field, filter }: { field: SearchFieldName; filter: SearchFilter }) {
+  const { filter: said, fields } = words.value;
   const { [field]: value, ...others } = filter;
-  const text = textOf(field, String(value));
+  const text = valueText(field, String(value));
   return (
-    <a class="chip" href={searchHref(others)} aria-label={said.remove(said.fields[field], text)}>
-      <span class="chip-field">{said.fields[field]}</span> <bdi>{text}</bdi> <Icon name="cross" />
+    <a class="chip" href={searchHref(others)} aria-label={said.remove(fields[field], text)}>
+      <span class="chip-field">{fields[field]}</span> <bdi>{text}</bdi> <Icon name="cross" />
     </a>
   );
 }
 
-const isInstant = (field: FilterField): boolean => /^(due|ended)/.test(field);
-
-const textOf = (field: FilterField, value: string): string =>
+const valueText = (field: SearchFieldName, value: string): string =>
   value === ''
     ? words.value.found.noError
-    : isInstant(field)
+    : SEARCH_FIELDS[field].kind === 'instant'
       ? instant(words.value, value, nowSeconds.value)
       : value;
 
-/** Live states and ended ones; live ones without any. */
 function StateLinks({ filter }: { filter: SearchFilter }) {
   const { state: chosen, ...others } = filter;
   const said = words.value;
@@ -80,7 +84,7 @@ function StateLinks({ filter }: { filter: SearchFilter }) {
       <a href={searchHref(others)} aria-current={chosen === undefined ? 'true' : undefined}>
         {said.filter.live}
       </a>
-      {STATES.map((state) => (
+      {SEARCH_STATES.map((state) => (
         <a
           key={state}
           href={hrefWith(state)}

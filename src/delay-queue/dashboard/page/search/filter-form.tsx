@@ -1,33 +1,25 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { SearchFilter } from '../../contract.js';
+import {
+  isInput,
+  SEARCH_FIELDS,
+  type SearchFieldName,
+  type SearchFilter,
+  TEXT_FIELDS,
+} from '../../search.table.js';
 import { go } from '../address/address.js';
-import { type FilterField, searchHref } from '../address/filter.js';
+import { searchHref } from '../address/filter.js';
 import { overview } from '../api/live.js';
-import { isoOf, localOf } from '../parts/local-time.js';
+import { isoFromLocal, localFromMs } from '../parts/local-time.js';
 import { words } from '../words/language.js';
 
-const TEXTS = [
-  'name',
-  'group',
-  'key',
-  'keyPrefix',
-  'error',
-  'header',
-  'id',
-] as const satisfies readonly FilterField[];
-const INSTANTS = [
-  'dueFrom',
-  'dueBefore',
-  'endedFrom',
-  'endedBefore',
-] as const satisfies readonly FilterField[];
+const TEXTS = TEXT_FIELDS.filter((field) => isInput(field, 'text'));
+const INSTANTS = TEXT_FIELDS.filter((field) => isInput(field, 'instant'));
 
 interface FilterFormProps {
   filter: SearchFilter;
   close: () => void;
 }
 
-/** Each field of a filter. */
 export function FilterForm({ filter, close }: FilterFormProps) {
   const form = useRef<HTMLFormElement>(null);
   const said = words.value.filter;
@@ -36,13 +28,13 @@ export function FilterForm({ filter, close }: FilterFormProps) {
     event.preventDefault();
     if (!hasInstants(form.current!)) return;
     close();
-    go(searchHref({ ...keptOf(filter), ...valuesOf(new FormData(form.current!)) }));
+    go(searchHref({ ...fieldsBesideForm(filter), ...readForm(new FormData(form.current!)) }));
   };
   return (
     <form class="filter-form" ref={form} onSubmit={submit}>
       {TEXTS.map((field) => (
         <label key={field}>
-          <span>{said.fields[field]}</span>
+          <span>{words.value.fields[field]}</span>
           <input
             name={field}
             defaultValue={filter[field] ?? ''}
@@ -56,12 +48,12 @@ export function FilterForm({ filter, close }: FilterFormProps) {
       ))}
       {INSTANTS.map((field) => (
         <label key={field}>
-          <span>{said.fields[field]}</span>
+          <span>{words.value.fields[field]}</span>
           <input
             type="datetime-local"
             step="1"
             name={field}
-            defaultValue={filter[field] === undefined ? '' : localOf(Date.parse(filter[field]))}
+            defaultValue={filter[field] === undefined ? '' : localFromMs(Date.parse(filter[field]))}
             onInput={({ currentTarget }) => currentTarget.setCustomValidity('')}
           />
         </label>
@@ -76,7 +68,7 @@ export function FilterForm({ filter, close }: FilterFormProps) {
           {said.apply}
         </button>
         <button type="button" class="button" onClick={close}>
-          {said.close}
+          {words.value.close}
         </button>
       </p>
     </form>
@@ -84,34 +76,35 @@ export function FilterForm({ filter, close }: FilterFormProps) {
 }
 
 /** What the form has no field for. */
-const keptOf = ({ q, state, errorLine }: SearchFilter): SearchFilter => ({
-  ...(errorLine !== undefined && { errorLine }),
-  ...(q !== undefined && { q }),
-  ...(state !== undefined && { state }),
-});
+const fieldsBesideForm = (filter: SearchFilter): SearchFilter =>
+  Object.fromEntries(
+    Object.entries(filter).filter(
+      ([field]) => 'isElsewhere' in SEARCH_FIELDS[field as SearchFieldName],
+    ),
+  );
 
-function valuesOf(data: FormData): SearchFilter {
+function readForm(data: FormData): SearchFilter {
   const filter: SearchFilter = {};
-  const valueOf = (field: string): string => {
+  const textIn = (field: string): string => {
     const value = data.get(field);
     return typeof value === 'string' ? value.trim() : '';
   };
   for (const field of TEXTS) {
-    const value = valueOf(field);
+    const value = textIn(field);
     if (value !== '') filter[field] = value;
   }
   for (const field of INSTANTS) {
-    const at = isoOf(valueOf(field));
+    const at = isoFromLocal(textIn(field));
     if (at !== null) filter[field] = at;
   }
   return filter;
 }
 
-/** Tells the viewer otherwise: a filter without one of its conditions finds more. */
+/** Dropping an invalid field silently would find more than the viewer asked for. */
 function hasInstants(form: HTMLFormElement): boolean {
   for (const field of INSTANTS) {
     const input = form.elements.namedItem(field) as HTMLInputElement;
-    const isNone = input.value !== '' && isoOf(input.value) === null;
+    const isNone = input.value !== '' && isoFromLocal(input.value) === null;
     input.setCustomValidity(isNone ? words.value.acting.noSuchTime : '');
   }
   return form.reportValidity();

@@ -1,15 +1,15 @@
 import { Panel } from '../../../../ui/panel.js';
 import { clock, count } from '../../../../ui/written.js';
-import { CreateButton } from '../act/create-button.js';
-import { EraseButton } from '../act/erase-button.js';
-import { eraseFilterOf } from '../act/order-filter.js';
-import type { SearchFilter, SearchPage as Found } from '../../contract.js';
-import { hrefOf, parameter } from '../address/address.js';
-import { filterOfAddress, hasFields, parametersOf, searchHref } from '../address/filter.js';
+import { AskButton, EraseButton } from '../act/act-buttons.js';
+import { toEraseFilter } from '../act/order-filter.js';
+import type { SearchPage as Found } from '../../contract.js';
+import type { SearchFilter } from '../../search.table.js';
+import { viewHref, parameter } from '../address/address.js';
+import { filterOfAddress, filterParameters, searchHref } from '../address/filter.js';
 import { type Answer, reload, useAnswer } from '../api/answer.js';
 import { withQuery } from '../api/request.js';
-import { Answered } from '../parts/answered.js';
-import { Empty } from '../parts/empty.js';
+import { Answered, Empty } from '../parts/answered.js';
+import { Pages } from '../parts/pages.js';
 import { Title } from '../parts/title.js';
 import { words } from '../words/language.js';
 import { counted } from '../words/written.js';
@@ -20,7 +20,7 @@ import { SelectableDelays } from './selectable-delays.js';
 export function SearchPage() {
   const filter = filterOfAddress();
   const after = parameter('after');
-  const path = withQuery('search', { ...parametersOf(filter), ...(after && { after }) });
+  const path = withQuery('search', { ...filterParameters(filter), ...(after && { after }) });
   const answer = useAnswer<Found>(path);
   const said = words.value.found;
   return (
@@ -30,8 +30,10 @@ export function SearchPage() {
           {said.title} <Total answer={answer.body.value} />
         </Title>
         <ReadAt answer={answer} />
-        <EraseButton filter={eraseFilterOf(filter, answer.body.value?.meaning ?? null)} />
-        <CreateButton />
+        <EraseButton filter={toEraseFilter(filter, answer.body.value?.meaning ?? null)} />
+        <AskButton asks={{ action: 'create' }} class="button">
+          {words.value.acting.newDelay}
+        </AskButton>
       </header>
       <FilterBar filter={filter} />
       <Panel id="found" title={said.title}>
@@ -45,7 +47,7 @@ export function SearchPage() {
   );
 }
 
-/** Rows do not move by themselves: they would under the pointer. */
+/** No automatic refresh: rows would move under the pointer. */
 function ReadAt({ answer }: { answer: Answer<Found> }) {
   const said = words.value.found;
   if (answer.body.value === null) return null;
@@ -73,7 +75,7 @@ interface ResultsProps {
 function Results({ page, filter, isBusy }: ResultsProps) {
   const said = words.value.found;
   if (page.delays.length === 0 && page.next === null) {
-    return hasFields(filter) ? (
+    return Object.keys(filter).length > 0 ? (
       <Empty title={said.none}>{said.noneHint}</Empty>
     ) : (
       <Empty title={said.noDelays}>{said.noDelaysHint}</Empty>
@@ -86,39 +88,23 @@ function Results({ page, filter, isBusy }: ResultsProps) {
       {page.stoppedAfter !== null && (
         <p class="note">{said.stopped(count(words.value, page.stoppedAfter))}</p>
       )}
-      <Pages page={page} filter={filter} />
+      <Pages
+        next={page.next}
+        href={(after) => searchHref(filter, after)}
+        first={words.value.pages.first}
+        more={words.value.pages.next}
+      />
     </>
   );
 }
 
-/** What the text of the one field was taken for. */
 function Meaning({ page: { meaning, delays } }: { page: Found }) {
   const said = words.value.found;
   if (meaning === null || meaning === 'nothing') return null;
   const key = meaning === 'key' ? delays[0]?.key : undefined;
   return (
     <p class="meaning">
-      {said.meanings[meaning]} {key && <a href={hrefOf('story', { key })}>{said.story}</a>}
+      {said.meanings[meaning]} {key && <a href={viewHref('story', { key })}>{said.story}</a>}
     </p>
-  );
-}
-
-function Pages({ page: { next }, filter }: { page: Found; filter: SearchFilter }) {
-  const said = words.value.pages;
-  const isFirst = parameter('after') === '';
-  if (isFirst && next === null) return null;
-  return (
-    <nav class="pages" aria-label={said.label}>
-      {!isFirst && (
-        <a class="button" href={searchHref(filter)}>
-          {said.first}
-        </a>
-      )}
-      {next !== null && (
-        <a class="button" rel="next" href={searchHref(filter, next)}>
-          {said.next}
-        </a>
-      )}
-    </nav>
   );
 }

@@ -1,12 +1,12 @@
 import { count } from '../../../../ui/written.js';
 import { ActButtons } from '../act/act-buttons.js';
-import type { DelayLine, SearchFilter, SearchPage } from '../../contract.js';
-import { orderFilterOf } from '../act/order-filter.js';
-import { DelayTable } from '../parts/delay-table.js';
+import type { SearchPage } from '../../contract.js';
+import type { SearchFilter } from '../../search.table.js';
+import { toOrderFilter } from '../act/order-filter.js';
 import { words } from '../words/language.js';
 import { counted } from '../words/written.js';
+import { DelayTable } from './delay-table.js';
 import { type Selection, useSelection } from './selection.js';
-import { isSelectable } from './toggled-range.js';
 
 interface SelectableDelaysProps {
   page: SearchPage;
@@ -16,35 +16,9 @@ interface SelectableDelaysProps {
 
 export function SelectableDelays({ page, filter, isBusy }: SelectableDelaysProps) {
   const selection = useSelection(page.delays);
-  const said = words.value.selection;
-  const selectable = page.delays.filter(isSelectable);
   return (
     <>
-      <DelayTable
-        caption={words.value.found.title}
-        delays={page.delays}
-        isBusy={isBusy}
-        isSelected={selection.has}
-        select={{
-          all: selectable.length > 0 && (
-            <input
-              type="checkbox"
-              aria-label={said.page}
-              checked={selectable.every(selection.has)}
-              onClick={selection.togglePage}
-            />
-          ),
-          one: (delay, at) =>
-            isSelectable(delay) && (
-              <input
-                type="checkbox"
-                aria-label={said.one(delay.key ?? `#${delay.id}`)}
-                checked={selection.has(delay)}
-                onClick={({ shiftKey }) => selection.toggle(at, shiftKey)}
-              />
-            ),
-        }}
-      />
+      <DelayTable delays={page.delays} selection={selection} isBusy={isBusy} />
       <SelectionBar selection={selection} page={page} filter={filter} />
     </>
   );
@@ -56,11 +30,11 @@ interface SelectionBarProps {
   filter: SearchFilter;
 }
 
-/** Stays in sight while something is selected. */
+/** Stays visible while something is selected. */
 function SelectionBar({ selection, page, filter }: SelectionBarProps) {
   const { isAllMatching } = selection;
   const selected = page.delays.filter(selection.has);
-  const all = orderFilterOf(filter, page.meaning);
+  const all = toOrderFilter(filter, page.meaning);
   const said = words.value;
   return (
     <div class="selection-bar" role="region" aria-label={said.selection.label}>
@@ -78,7 +52,7 @@ function SelectionBar({ selection, page, filter }: SelectionBarProps) {
             </button>
           </p>
           <ActButtons
-            which={isAllMatching && all ? { filter: all } : { ids: idsOf(selected) }}
+            which={isAllMatching && all ? { filter: all } : { ids: selected.map(({ id }) => id) }}
             delays={selected}
             onAccepted={selection.clear}
           />
@@ -88,12 +62,10 @@ function SelectionBar({ selection, page, filter }: SelectionBarProps) {
   );
 }
 
-const idsOf = (delays: readonly DelayLine[]): string[] => delays.map(({ id }) => id);
-
 function AllMatching({ selection, page, filter }: SelectionBarProps) {
   const said = words.value;
   const isMore = page.next !== null || (page.count?.count ?? 0) > page.delays.length;
-  if (selection.isAllMatching || !isMore || orderFilterOf(filter, page.meaning) === null)
+  if (selection.isAllMatching || !isMore || toOrderFilter(filter, page.meaning) === null)
     return null;
   return (
     <button type="button" class="link" onClick={selection.selectAllMatching}>

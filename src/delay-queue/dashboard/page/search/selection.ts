@@ -3,19 +3,10 @@ import { useRef } from 'preact/hooks';
 import type { DelayLine } from '../../contract.js';
 import { isSelectable, toggledRange } from './toggled-range.js';
 
-/** Which rows of a page are selected, or all that match its filter, on whatever page. */
-export interface Selection {
-  ids: ReadonlySet<string>;
-  isAllMatching: boolean;
-  has: (delay: DelayLine) => boolean;
-  /** @param toHere with those from the row of the last click */
-  toggle: (at: number, toHere: boolean) => void;
-  togglePage: () => void;
-  selectAllMatching: () => void;
-  clear: () => void;
-}
+export type Selection = ReturnType<typeof useSelection>;
 
-export function useSelection(delays: readonly DelayLine[]): Selection {
+/** Which rows of a page are selected, or all that match its filter, on whatever page. */
+export function useSelection(delays: readonly DelayLine[]) {
   const ids = useSignal<ReadonlySet<string>>(new Set());
   const isAllMatching = useSignal(false);
   const lastAt = useRef(0);
@@ -24,21 +15,22 @@ export function useSelection(delays: readonly DelayLine[]): Selection {
     ids.value = next;
   };
   return {
-    ids: ids.value,
     isAllMatching: isAllMatching.value,
-    has: (delay) => isSelectable(delay) && (isAllMatching.value || ids.value.has(delay.id)),
-    toggle: (at, toHere) => {
+    has: (delay: DelayLine): boolean =>
+      isSelectable(delay) && (isAllMatching.value || ids.value.has(delay.id)),
+    /** @param toHere with those from the row of the last click */
+    toggle: (at: number, toHere: boolean): void => {
       select(toggledRange(ids.value, delays, toHere ? lastAt.current : at, at));
       lastAt.current = at;
     },
-    togglePage: () => {
+    togglePage: (): void => {
       const all = delays.filter(isSelectable);
       const isWhole = isAllMatching.value || all.every(({ id }) => ids.value.has(id));
       select(new Set(isWhole ? [] : all.map(({ id }) => id)));
     },
-    selectAllMatching: () => {
+    selectAllMatching: (): void => {
       isAllMatching.value = true;
     },
-    clear: () => select(new Set()),
+    clear: (): void => select(new Set()),
   };
 }

@@ -7,7 +7,7 @@ export const isSelectable = ({ endedAt }: Row): boolean => endedAt === null;
 
 /**
  * Which ids are selected after a click on row `to`, with Shift pressed after one on row `from`. The
- * row that was clicked changes, and those between become as it is.
+ * clicked row toggles, and those between take its new state.
  */
 export function toggledRange(
   ids: ReadonlySet<string>,

@@ -1,6 +1,6 @@
 /**
- * Imported before all else: uPlot makes a number format of the browser's language when it is loaded,
- * and Chromium has names for it that are no language tags, such as `en-US@posix` where `LANG` is `C`.
+ * Imported first: uPlot builds a number format for the browser's language when it loads, and Chromium
+ * may report one that is no language tag, such as `en-US@posix` where `LANG` is `C`.
  */
 try {
   Intl.getCanonicalLocales(navigator.language);

@@ -12,9 +12,8 @@ import { OverviewPage } from '../overview/overview-page.js';
 import { SearchPage } from '../search/search-page.js';
 import { StoryPage } from '../story/story-page.js';
 import { words } from '../words/language.js';
-import { ConnectionBanner } from './connection-banner.js';
-import { SessionProblem } from './session-problem.js';
-import { Shortcuts } from './shortcuts.js';
+import { ConnectionBanner, SessionProblem } from './trouble.js';
+import { Shortcuts } from './keyboard.js';
 import { TopBar } from './top-bar.js';
 
 const SHOWN: Record<View, () => VNode> = {

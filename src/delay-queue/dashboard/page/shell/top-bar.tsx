@@ -1,13 +1,16 @@
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { Icon } from '../../../../ui/icon.js';
 import { LanguageSwitch } from '../../../../ui/language-switch.js';
 import { ThemeSwitch } from '../../../../ui/theme-switch.js';
-import { hrefOf, view, type View } from '../address/address.js';
+import { sumCounts } from '../../contract.js';
+import { go, parameter, view, type View, viewHref } from '../address/address.js';
+import { filterOfAddress, searchHref } from '../address/filter.js';
 import { connection, overview } from '../api/live.js';
 import { session } from '../api/session.js';
 import { languages, words } from '../words/language.js';
 import { counted } from '../words/written.js';
-import { SearchField } from './search-field.js';
-import { openShortcuts } from './shortcuts.js';
+import { openShortcuts } from './keyboard.js';
 
 export function TopBar() {
   const { language, toDark, toLight, shortcuts, brand, connections } = words.value;
@@ -68,7 +71,7 @@ function Tabs() {
         return (
           <a
             key={to}
-            href={hrefOf(to)}
+            href={viewHref(to)}
             aria-current={shown === to ? 'page' : isWithin ? 'true' : undefined}
           >
             {tabs[to]}
@@ -81,9 +84,41 @@ function Tabs() {
 }
 
 function DeadCount() {
-  const counts = overview.value?.names.map(({ dead }) => dead) ?? [];
-  const count = counts.reduce((sum, dead) => sum + dead.count, 0);
-  if (count === 0) return null;
-  const is = counts.find((dead) => dead.is !== 'exact')?.is ?? 'exact';
-  return <span class="tab-count"> {counted(words.value, { count, is })}</span>;
+  const dead = sumCounts(overview.value?.names.map((line) => line.dead) ?? []);
+  if (dead.count === 0) return null;
+  return <span class="tab-count"> {counted(words.value, dead)}</span>;
+}
+
+/** One field searches everything. The current filter's chips stay. */
+export function SearchField() {
+  const { search, searchHint } = words.value;
+  const shown = view.value === 'search' ? parameter('q') : '';
+  const text = useSignal(shown);
+  useEffect(() => {
+    text.value = shown;
+  }, [shown]);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const { q: _old, ...chips } = view.value === 'search' ? filterOfAddress() : {};
+    const q = text.value.trim();
+    go(searchHref({ ...(q !== '' && { q }), ...chips }));
+  };
+  return (
+    <form class="search-field" role="search" onSubmit={submit}>
+      <input
+        id="search-field"
+        type="search"
+        aria-label={search}
+        placeholder={searchHint}
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={255}
+        value={text}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+        }}
+      />
+      <kbd aria-hidden="true">/</kbd>
+    </form>
+  );
 }

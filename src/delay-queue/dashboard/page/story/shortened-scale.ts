@@ -1,12 +1,12 @@
 /** From an instant to its place, 0 to 1. */
 export type Scale = (iso: string) => number;
 
-/** A gap of so much has one unit of width; one of a day has 22. */
+/** A gap of this length is one unit wide; a gap of a day is 22. */
 const UNIT_MS = 20;
 
 /**
- * A scale on which each gap between two instants has the width of its logarithm: what happened
- * within a second stays apart beside a wait of days.
+ * A scale on which the width of each gap is the logarithm of its length, so that events within a second
+ * stay apart even beside a wait of days.
  *
  * @param instants ISO; what is none is left out
  */

@@ -7,7 +7,7 @@ import type {
   StoryView,
 } from '../../contract.js';
 
-/** One thing that happened to a business key, or will. */
+/** One thing that happened to a business key, or will happen. */
 export type StoryEvent = { at: Instant; atMs: number } & (
   | { what: 'scheduled' | 'due' | 'dead' | 'ended'; lane: number; delay: StoryDelay }
   | { what: 'moved'; lane: number; delay: StoryDelay; move: MoveLine }
@@ -15,7 +15,7 @@ export type StoryEvent = { at: Instant; atMs: number } & (
   | { what: 'operation'; operation: OperationLine }
 );
 
-/** What of the same millisecond came first. */
+/** Which of two events in the same millisecond comes first. */
 const ORDER: Record<StoryEvent['what'], number> = {
   operation: 0,
   scheduled: 1,
@@ -27,16 +27,16 @@ const ORDER: Record<StoryEvent['what'], number> = {
 };
 
 /** The runs of a key, oldest first: a lane each. */
-export const lanesOf = ({ delays }: StoryView): StoryDelay[] =>
+export const storyLanes = ({ delays }: StoryView): StoryDelay[] =>
   delays.toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt) || idOrder(a, b));
 
-/** Ids are beyond what a number holds. */
+/** Ids may exceed what a number can hold. */
 const idOrder = (a: StoryDelay, b: StoryDelay): number =>
   a.id.length - b.id.length || (a.id < b.id ? -1 : 1);
 
 /** All runs of a key as one story, oldest first. */
-export function eventsOf(story: StoryView): StoryEvent[] {
-  const events = lanesOf(story).flatMap(eventsOfDelay);
+export function storyEvents(story: StoryView): StoryEvent[] {
+  const events = storyLanes(story).flatMap(delayEvents);
   for (const operation of story.operations) {
     events.push({ ...timed(operation.startedAt), what: 'operation', operation });
   }
@@ -45,7 +45,7 @@ export function eventsOf(story: StoryView): StoryEvent[] {
 
 const timed = (at: Instant): { at: Instant; atMs: number } => ({ at, atMs: Date.parse(at) });
 
-function eventsOfDelay(delay: StoryDelay, lane: number): StoryEvent[] {
+function delayEvents(delay: StoryDelay, lane: number): StoryEvent[] {
   const its = { lane, delay };
   const events: StoryEvent[] = [{ ...timed(delay.createdAt), what: 'scheduled', ...its }];
   for (const move of delay.moveLog) events.push({ ...timed(move.at), what: 'moved', ...its, move });
@@ -60,6 +60,6 @@ function eventsOfDelay(delay: StoryDelay, lane: number): StoryEvent[] {
   return events;
 }
 
-/** When a delay died is known of its last attempt alone. */
+/** Only the last attempt tells when a delay died. */
 export const diedAt = ({ attemptLog, dueAt }: StoryDelay): Instant =>
   attemptLog.at(-1)?.endedAt ?? dueAt;

@@ -1,7 +1,6 @@
 import type { StoryDelay } from '../../contract.js';
-import { delayHref } from '../address/filter.js';
-import { rowOf } from '../parts/delay-table.js';
-import { StatePill } from '../parts/state-pill.js';
+import { delayHref, rowId } from '../address/filter.js';
+import { StatePill } from '../parts/state.js';
 import { At, nowSeconds } from '../parts/when.js';
 import { words } from '../words/language.js';
 import { diedAt } from './story-events.js';
@@ -9,14 +8,14 @@ import { type Scale, shortenedScale } from './shortened-scale.js';
 
 const WIDTH = 1_000;
 const MIDDLE = 10;
-/** Keeps round ends inside. */
+/** Room for the rounded ends. */
 const MARGIN = 8;
 
 /** Each run as a bar on one scale of time: how long it waited, when it was tried, and how it ended. */
 export function StoryLanes({ lanes }: { lanes: readonly StoryDelay[] }) {
   const nowMs = nowSeconds.value;
   const isOver = lanes.every(({ endedAt }) => endedAt !== null);
-  const instants = lanes.flatMap(instantsOf);
+  const instants = lanes.flatMap(shownInstants);
   if (!isOver) instants.push(new Date(nowMs).toISOString());
   const known = instants.filter((at) => !Number.isNaN(Date.parse(at))).toSorted();
   const whole = shortenedScale(instants);
@@ -25,7 +24,7 @@ export function StoryLanes({ lanes }: { lanes: readonly StoryDelay[] }) {
     <>
       <ol class="lanes">
         {lanes.map((delay, at) => (
-          <li key={rowOf(delay)} class={`lane lane-${at % 6}`}>
+          <li key={rowId(delay)} class={`lane lane-${at % 6}`}>
             <p class="lane-name">
               <a href={delayHref(delay)}>
                 <bdi>{delay.name}</bdi>
@@ -45,7 +44,7 @@ export function StoryLanes({ lanes }: { lanes: readonly StoryDelay[] }) {
   );
 }
 
-const instantsOf = ({ createdAt, dueAt, wakeAt, endedAt, ...its }: StoryDelay): string[] =>
+const shownInstants = ({ createdAt, dueAt, wakeAt, endedAt, ...its }: StoryDelay): string[] =>
   [
     createdAt,
     dueAt,

@@ -8,7 +8,7 @@ import { StoryWhat } from './story-what.js';
 /** Shorter gaps are not worth a word. */
 const GAP_MS = 1_000;
 
-/** The events in words, oldest first, with what lies between them, and where now is. */
+/** The events in words, oldest first, with the gaps between them and a mark for now. */
 export function StoryLines({ events }: { events: readonly StoryEvent[] }) {
   const nowMs = nowSeconds.value;
   const ahead = events.findIndex(({ atMs }) => atMs > nowMs);
@@ -16,7 +16,7 @@ export function StoryLines({ events }: { events: readonly StoryEvent[] }) {
     <ol class="story-lines">
       {events.map((event, at) => (
         <Line
-          key={keyOf(event)}
+          key={eventKey(event)}
           event={event}
           before={events[at - 1]}
           isNext={at === ahead}
@@ -28,7 +28,7 @@ export function StoryLines({ events }: { events: readonly StoryEvent[] }) {
   );
 }
 
-const keyOf = (event: StoryEvent): string => {
+const eventKey = (event: StoryEvent): string => {
   if (event.what === 'operation') return `operation ${event.operation.id}`;
   const attempt = event.what === 'attempt' ? event.attempt.attempt : '';
   return `${event.what} ${event.delay.id} ${event.lane} ${attempt} ${event.at}`;
@@ -45,7 +45,7 @@ interface LineProps {
 function Line({ event, before, isNext, nowMs }: LineProps) {
   const said = words.value;
   const sinceMs = before ? event.atMs - before.atMs : 0;
-  const isNewDay = !before || dayOf(before.at) !== dayOf(event.at);
+  const isNewDay = !before || calendarDay(before.at) !== calendarDay(event.at);
   const lane = event.what === 'operation' ? 'operation' : `lane-${event.lane % 6}`;
   return (
     <>
@@ -72,7 +72,7 @@ function Now() {
   );
 }
 
-const dayOf = (iso: string): string => new Date(iso).toDateString();
+const calendarDay = (iso: string): string => new Date(iso).toDateString();
 
 /** The date alone; none for today. */
 const instantDay = (iso: string, nowMs: number): string =>

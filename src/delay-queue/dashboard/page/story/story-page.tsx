@@ -1,20 +1,20 @@
 import { Panel } from '../../../../ui/panel.js';
-import { EraseButton } from '../act/erase-button.js';
+import { EraseButton } from '../act/act-buttons.js';
 import type { StoryView } from '../../contract.js';
-import { hrefOf, parameter } from '../address/address.js';
+import { viewHref, parameter } from '../address/address.js';
 import { useAnswer } from '../api/answer.js';
 import { withQuery } from '../api/request.js';
-import { Answered } from '../parts/answered.js';
-import { Empty } from '../parts/empty.js';
+import { Answered, Empty } from '../parts/answered.js';
+import { Pages } from '../parts/pages.js';
 import { Title } from '../parts/title.js';
 import { words } from '../words/language.js';
-import { eventsOf, lanesOf } from './story-events.js';
+import { storyEvents, storyLanes } from './story-events.js';
 import { StoryLanes } from './story-lanes.js';
 import { StoryLines } from './story-lines.js';
 
 const EVERY_MS = 2_000;
 
-/** All that happened to one business key: names, runs, attempts, moves and operators in one order. */
+/** Everything that happened to one business key: names, runs, attempts, moves and operations, in one order. */
 export function StoryPage() {
   const key = parameter('key');
   const after = parameter('after');
@@ -37,7 +37,7 @@ export function StoryPage() {
 
 function Told({ story }: { story: StoryView }) {
   const said = words.value;
-  const lanes = lanesOf(story);
+  const lanes = storyLanes(story);
   if (lanes.length === 0 && story.operations.length === 0) {
     return <Empty title={said.story.none}>{said.story.noneHint}</Empty>;
   }
@@ -47,14 +47,12 @@ function Told({ story }: { story: StoryView }) {
         <StoryLanes lanes={lanes} />
       </Panel>
       <Panel id="story" title={said.story.events}>
-        <StoryLines events={eventsOf(story)} />
-        {story.next !== null && (
-          <nav class="pages" aria-label={said.pages.label}>
-            <a class="button" href={hrefOf('story', { key: story.key, after: story.next })}>
-              {said.story.older}
-            </a>
-          </nav>
-        )}
+        <StoryLines events={storyEvents(story)} />
+        <Pages
+          next={story.next}
+          href={(after) => viewHref('story', { key: story.key, after })}
+          more={said.story.older}
+        />
       </Panel>
     </>
   );

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { count } from '../../../../ui/written.js';
-import { hrefOf } from '../address/address.js';
+import { viewHref } from '../address/address.js';
 import { delayHref } from '../address/filter.js';
 import { ErrorText } from '../parts/error-text.js';
 import { At, nowSeconds } from '../parts/when.js';
@@ -11,7 +11,6 @@ import type { StoryEvent } from './story-events.js';
 type Of<What extends StoryEvent['what']> = { event: Extract<StoryEvent, { what: What }> };
 type OfDelay = Exclude<StoryEvent, { what: 'operation' }>;
 
-/** One event in words. */
 export function StoryWhat({ event }: { event: StoryEvent }) {
   if (event.what === 'operation') return <Operation event={event} />;
   if (event.what === 'attempt') return <Attempt event={event} />;
@@ -22,7 +21,7 @@ export function StoryWhat({ event }: { event: StoryEvent }) {
 
 function Operation({ event: { operation } }: Of<'operation'>) {
   const { id, action, who, why } = operation;
-  const name = <a href={hrefOf('operation', { id })}>{words.value.actions[action]}</a>;
+  const name = <a href={viewHref('operation', { id })}>{words.value.actions[action]}</a>;
   return (
     <Told name={name} who={who}>
       {why !== null && <bdi class="why">{why}</bdi>}
@@ -36,7 +35,7 @@ function Attempt({ event }: Of<'attempt'>) {
   const tookMs = endedAt === null ? null : Date.parse(endedAt) - Date.parse(startedAt);
   return (
     <>
-      <Told name={nameOf(event)}>
+      <Told name={nameLink(event)}>
         {said.delay.attempt(attempt)}{' '}
         <span class={`pill outcome-${outcome}`}>{said.outcomes[outcome] ?? outcome}</span>{' '}
         {tookMs !== null && said.delay.took(span(said, tookMs))} {node && said.runsOn(node)}
@@ -49,7 +48,7 @@ function Attempt({ event }: Of<'attempt'>) {
 function Moved({ event }: Of<'moved'>) {
   const { call, from, to, by } = event.move;
   return (
-    <Told name={nameOf(event)} who={by}>
+    <Told name={nameLink(event)} who={by}>
       {words.value.calls[call] ?? call}: <At at={from} /> → <At at={to} />
     </Told>
   );
@@ -58,7 +57,7 @@ function Moved({ event }: Of<'moved'>) {
 function Scheduled({ event }: { event: OfDelay }) {
   const { dueAt, moveLog } = event.delay;
   return (
-    <Told name={nameOf(event)}>
+    <Told name={nameLink(event)}>
       {words.value.story.scheduledFor} <At at={moveLog[0]?.from ?? dueAt} />
     </Told>
   );
@@ -68,7 +67,7 @@ function Due({ event }: { event: OfDelay }) {
   const said = words.value;
   const inMs = event.atMs - nowSeconds.value;
   return (
-    <Told name={nameOf(event)}>
+    <Told name={nameLink(event)}>
       {inMs > 0
         ? said.story.dueIn(wholeSpan(said, inMs))
         : said.story.dueSince(wholeSpan(said, -inMs))}
@@ -82,7 +81,7 @@ function Ended({ event }: { event: OfDelay }) {
   const isUnlogged = attemptLog.length === 0;
   return (
     <>
-      <Told name={nameOf(event)} who={by}>
+      <Told name={nameLink(event)} who={by}>
         <b>{said.states[state]}</b>
         {state === 'completed' && latenessMs !== null && `, ${said.late(span(said, latenessMs))}`}
         {isUnlogged && attempts > 1 && `, ${said.story.attempts(count(said, attempts))}`}
@@ -92,7 +91,7 @@ function Ended({ event }: { event: OfDelay }) {
   );
 }
 
-const nameOf = ({ delay }: OfDelay) => (
+const nameLink = ({ delay }: OfDelay) => (
   <a href={delayHref(delay)}>
     <bdi>{delay.name}</bdi>
   </a>

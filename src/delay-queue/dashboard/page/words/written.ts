@@ -1,6 +1,6 @@
 import { clock, count } from '../../../../ui/written.js';
 import type { Count } from '../../contract.js';
-import type { Words } from './en.js';
+import type { Words } from './words.js';
 
 /** Times and counts, as this page writes them. */
 
@@ -8,7 +8,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Beyond it, hours say nothing that the date does not. */
+/** Beyond it, hours add nothing to the date. */
 const DAYS_WITH_HOURS_MAX = 7;
 /** Below it, a fraction of a second matters. */
 const FINE_MS = 10 * SECOND_MS;
@@ -46,7 +46,7 @@ export function relative(said: Words, ms: number): string {
 }
 
 const days = new Map<string, Intl.DateTimeFormat>();
-function dayOf(said: Words, at: Date, withYear: boolean): string {
+function formatDay(said: Words, at: Date, withYear: boolean): string {
   const name = `${said.locale} ${withYear}`;
   const found =
     days.get(name) ??
@@ -65,7 +65,7 @@ export function instant(said: Words, iso: string, nowMs: number): string {
   if (Number.isNaN(at.getTime())) return iso;
   const today = new Date(nowMs);
   if (at.toDateString() === today.toDateString()) return clock(iso);
-  return `${dayOf(said, at, at.getFullYear() !== today.getFullYear())} ${clock(iso)}`;
+  return `${formatDay(said, at, at.getFullYear() !== today.getFullYear())} ${clock(iso)}`;
 }
 
 /** `1,204`, `1,000+`, `≈ 1,200,000`. */
@@ -75,10 +75,8 @@ export function counted(said: Words, { count: n, is }: Count): string {
 }
 
 /** `1,204 cancelled, 3 left running`. */
-export const partsOf = (said: Words, counts: Record<string, number>): string =>
+export const countsText = (said: Words, counts: Record<string, number>): string =>
   Object.entries(counts)
     .filter(([, n]) => n > 0)
-    .map(
-      ([verdict, n]) => `${count(said, n)} ${said.acting.operation.verdicts[verdict] ?? verdict}`,
-    )
+    .map(([verdict, n]) => `${count(said, n)} ${said.verdicts[verdict] ?? verdict}`)
     .join(', ');

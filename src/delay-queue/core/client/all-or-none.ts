@@ -1,0 +1,80 @@
+import type { EntityManager } from 'typeorm';
+import { isRefusedByServer, isTooMuch } from '../database/driver-errors.js';
+import type { Runner } from '../database/runner.js';
+import type { DelayStore } from '../store/delay.store.js';
+import type { NewDelay, Placed } from '../store/rows/delay-rows.js';
+import { StatementSize } from '../store/statement-size.js';
+import type { CallersTransaction, Transactions } from '../transactions/transactions.js';
+import { ownAttempt } from '../transactions/handler-context.js';
+import { withFirstInstants } from './first-instants.js';
+import type { SelfReschedules } from './self-reschedules.js';
+
+/** Most delays in one statement: those of a whole call. */
+const DELAYS_MAX = 10_000;
+
+/** The rows in the order of the delays, and the manager of their transaction, if there is one. */
+interface AllWritten {
+  placed: readonly Placed[];
+  manager?: EntityManager;
+}
+
+/** Writes the delays of one `scheduleMany`: all or none. */
+export class AllOrNone {
+  readonly #size = new StatementSize(DELAYS_MAX);
+
+  constructor(
+    private readonly store: DelayStore,
+    private readonly selfReschedules: SelfReschedules,
+    private readonly transactions: Transactions,
+  ) {}
+
+  /**
+   * Uses one statement if the call has its own transaction, no key is taken, and no earlier
+   * statement of that size was too large.
+   * @param sorted in lock order
+   */
+  async write(
+    sorted: readonly NewDelay[],
+    transaction: CallersTransaction,
+    ready: Promise<void> | undefined,
+  ): Promise<AllWritten> {
+    const { manager, runner, inOrder } = transaction;
+    const own = sorted.some((delay) => ownAttempt(manager, delay));
+    return await inOrder(sorted, async () => {
+      if (ready !== undefined) await ready;
+      if (manager === undefined && sorted.length <= this.#size.now && !own) {
+        const placed = await this.#atOnce(sorted, runner);
+        if (placed !== undefined) return { placed };
+      }
+      const { length } = sorted;
+      return await this.transactions.runSized(
+        this.#size,
+        transaction,
+        length,
+        async (most, joined, its) => {
+          const timed = await withFirstInstants(this.store, its, sorted);
+          const placed: Placed[] = [];
+          for (let from = 0; from < length; from += most) {
+            const part = timed.slice(from, from + most);
+            placed.push(...(await this.selfReschedules.scheduleAll(joined, its, part)));
+          }
+          return { placed, manager: joined };
+        },
+      );
+    });
+  }
+
+  /** Returns undefined if a key is taken or a server limit was hit. Nothing was written then. */
+  async #atOnce(
+    sorted: readonly NewDelay[],
+    runner: Runner,
+  ): Promise<readonly Placed[] | undefined> {
+    const timed = await withFirstInstants(this.store, runner, sorted);
+    try {
+      return await this.#size.run(sorted.length, () => this.store.placeAll(runner, timed));
+    } catch (error) {
+      if (sorted.length > 1 && isRefusedByServer(error) && isTooMuch(error)) return undefined;
+      throw error;
+    }
+  }
+}

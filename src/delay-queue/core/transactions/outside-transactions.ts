@@ -1,0 +1,203 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+import { DelayError, DelayOutcomeUnknownError, DelayUnavailableError } from '../api/errors.js';
+import { givenPoolOptions } from '../database/postgres-driver.js';
+import { BorrowedConnection } from '../database/borrowed-connection.js';
+import { effectiveQueryTimeoutMs } from '../database/connection-config.js';
+import {
+  isInFailedTransaction,
+  isReadOnly,
+  isRefusedByServer,
+  ranOutOfTime,
+  readSqlState,
+} from '../database/driver-errors.js';
+import type { CallersPool } from '../database/own-pool.js';
+import type { Runner } from '../database/runner.js';
+import { type Growth, pauseMs } from '../tasks/pauses.js';
+import { TransactionEnds } from './commit-hooks.js';
+
+/**
+ * Statements of callers without a transaction. Each is its own transaction, with a time limit. If
+ * one was sent and not answered, its error says that it may have happened.
+ */
+export class OutsideTransactions {
+  /** Reads, on the application's pool. */
+  readonly reads: Runner = { query: (sql, parameters) => this.#read(sql, parameters) };
+  /** Reads of many rows, or with a large plan: see {@link BorrowedConnection.look}. */
+  readonly looks: Runner = { query: (sql, parameters) => this.#read(sql, parameters, 'look') };
+  /** The same on the engine's connections for callers, if one is free. */
+  readonly aside: Runner = { query: (sql, parameters) => this.#aside(sql, parameters) };
+  readonly writes: Runner = {
+    query: (sql, parameters) => despiteDeadlocks(() => this.#write(sql, parameters)),
+  };
+  /** Writes for many callers: on the engine's connections for callers, with TypeORM's errors. */
+  readonly together: Runner = {
+    query: (sql, parameters) => despiteDeadlocks(() => this.#together(sql, parameters)),
+  };
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly engine: CallersPool,
+  ) {}
+
+  /** How long a caller waits for a connection and an answer together. */
+  get limitMs(): number {
+    return effectiveQueryTimeoutMs(givenPoolOptions(this.dataSource));
+  }
+
+  /** Runs statements in one transaction. Errors before its COMMIT say that nothing was written. */
+  async transaction<Result>(
+    work: (manager: EntityManager, runner: Runner) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#borrowed(async (connection) => {
+      const { runner } = connection;
+      let isCommitting = false;
+      try {
+        await connection.answered(runner.startTransaction());
+        const result = await work(runner.manager, {
+          query: (sql, parameters) => connection.query(sql, parameters),
+          transaction: 'ours',
+        });
+        isCommitting = true;
+        await connection.answered(runner.commitTransaction());
+        return result;
+      } catch (error) {
+        if (isCommitting) throw asOutcome(error);
+        await connection.answered(runner.rollbackTransaction()).catch(() => {});
+        TransactionEnds.of(this.dataSource).neverCommitted(runner);
+        throw withoutEffect(error);
+      }
+    });
+  }
+
+  /** Uses the application's pool when the engine has no connection free. Both share one limit. */
+  async #together<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    const byMs = performance.now() + this.limitMs;
+    try {
+      const rows = await this.engine.callers?.tryQuery<Row>(sql, parameters);
+      if (rows !== undefined) return rows;
+    } catch (error) {
+      dropData(error);
+      if (ranOutOfTime(error))
+        throw new DelayUnavailableError('the server ran out of time for the statement', error);
+      if (!isRefusedByServer(error)) throw asOutcome(error);
+      if (isOfSession(error)) throw withoutEffect(error);
+      throw new QueryFailedError(sql, undefined, error as Error);
+    }
+    return this.#write<Row>(sql, parameters, byMs - performance.now());
+  }
+
+  #write<Row>(sql: string, parameters: unknown[], limitMs = this.limitMs): Promise<Row[]> {
+    return this.#borrowed(async (connection) => {
+      try {
+        return await connection.query<Row>(sql, parameters);
+      } catch (error) {
+        throw asOutcome(error);
+      }
+    }, limitMs);
+  }
+
+  async #aside<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    const byMs = performance.now() + this.limitMs;
+    const rows = await this.engine.callers?.tryQuery<Row>(sql, parameters).catch(() => undefined);
+    return rows ?? (await this.#read<Row>(sql, parameters, 'look', byMs - performance.now()));
+  }
+
+  #read<Row>(
+    sql: string,
+    parameters: unknown[],
+    how: 'query' | 'look' = 'query',
+    limitMs = this.limitMs,
+  ): Promise<Row[]> {
+    return this.#borrowed(async (connection) => {
+      try {
+        return await connection[how]<Row>(sql, parameters);
+      } catch (error) {
+        throw withoutEffect(error);
+      }
+    }, limitMs);
+  }
+
+  async #borrowed<Result>(
+    work: (connection: BorrowedConnection) => Promise<Result>,
+    limitMs = this.limitMs,
+  ): Promise<Result> {
+    const connection = await BorrowedConnection.take(this.dataSource, limitMs);
+    try {
+      return await work(connection);
+    } catch (error) {
+      dropData(error);
+      throw error;
+    } finally {
+      await connection.release();
+    }
+  }
+}
+
+/** Keeps a refusal of the server. After any other error the statement may have happened. */
+function asOutcome(error: unknown): unknown {
+  if (isOfSession(error)) return withoutEffect(error);
+  return isOutcome(error) ? error : new DelayOutcomeUnknownError(driverCause(error));
+}
+
+/** The same for statements that wrote nothing, since their COMMIT was never sent. */
+function withoutEffect(error: unknown): unknown {
+  if (isOfSession(error)) {
+    const why = `the session from the pool takes no writes (${(error as Error).message})`;
+    return new DelayUnavailableError(why, driverCause(error));
+  }
+  return isOutcome(error)
+    ? error
+    : new DelayUnavailableError(
+        'the connection was lost before the answer came',
+        driverCause(error),
+      );
+}
+
+/** Refusals of the session, not the statement: it is read-only, or in a failed transaction. */
+const isOfSession = (error: unknown): boolean => isReadOnly(error) || isInFailedTransaction(error);
+
+const isOutcome = (error: unknown): boolean =>
+  isRefusedByServer(error) || error instanceof DelayError;
+
+/** The driver's own error, without data. */
+function driverCause(error: unknown): unknown {
+  dropData(error);
+  return error instanceof QueryFailedError ? error.driverError : error;
+}
+
+/** TypeORM keeps a failed query's parameters; Postgres quotes rows, values, inner statements. */
+const DATA_FIELDS = ['parameters', 'detail', 'where', 'internalQuery'];
+
+/**
+ * Removes data from a database error: applications log all of its properties, and a payload's data
+ * may not belong in a log. Class, message, code and stack stay; the server's log has the rest.
+ */
+export function dropData(error: unknown): void {
+  if (!(error instanceof Error)) return;
+  for (const field of DATA_FIELDS) Reflect.deleteProperty(error, field);
+  // TypeORM's error copies the driver's error and also holds it.
+  if ('driverError' in error) dropData(error.driverError);
+}
+
+/** Postgres breaks a deadlock by failing one of its transactions, which is undone. */
+const DEADLOCK = '40P01';
+
+/** Pauses double between tries, with full jitter, so that the same two do not meet again. */
+const TRIES_MAX = 8;
+const PAUSE: Growth = { firstMs: 8, factor: 2, lastMs: 2_048, jitter: 1 };
+
+/**
+ * Repeats work that was a deadlock's victim: a whole transaction, or a statement that is one.
+ * `scheduleMany` locks in one order, but a key cancelled meanwhile is inserted out of order.
+ */
+export async function despiteDeadlocks<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === TRIES_MAX || readSqlState(error) !== DEADLOCK) throw error;
+    }
+    await pause(pauseMs(PAUSE, tries));
+  }
+}

@@ -1,0 +1,414 @@
+import { describeError } from '../api/error-text.js';
+import type { DelayEvents } from '../api/events.js';
+import type { GoesOn } from '../recurrence/recurrence.js';
+import type { AttemptStore } from '../store/attempt.store.js';
+import type { ClaimedRow } from '../store/rows/answers.js';
+import type { EndedOccurrence, Retry, Unread } from '../store/rows/attempt-rows.js';
+import { recurredWake } from '../store/sql/recurrences.sql.js';
+import type { Wake } from '../store/rows/delay-rows.js';
+import { CHECKED, invariant } from '../tasks/invariant.js';
+import { Outstanding } from '../tasks/outstanding.js';
+import { TaskHealth } from '../tasks/task-health.js';
+import {
+  ABORTED,
+  type Attempt,
+  type Ending,
+  extrasOf,
+  failedEnding,
+  GIVE_BACK,
+  HELD,
+  type OccurrenceEnd,
+  OnDead,
+  type Outcome,
+  postponedEnding,
+  RELEASED,
+} from './attempt.js';
+import { AttemptEnds, tellSkipped } from './attempt-reports.js';
+import { Batcher, type Written } from './batcher.js';
+import { DeadLetters } from './dead-letters.js';
+import type { Jobs } from './jobs.js';
+
+/** Only of a row that another version wrote. */
+export const UNREADABLE = 'this version cannot read how the delay recurs';
+
+/** A dead letter whose handler was not called. */
+const setAside = (error: string): Ending => ({ ...GIVE_BACK, waitMs: null, error });
+
+export const COMPLETED: OccurrenceEnd = { state: 'completed', error: null };
+const MISSED: OccurrenceEnd = { state: null, error: null };
+
+/** Of a recurrence that nothing follows: otherwise, nothing would tell that it has ended. */
+const LAST_MISSED: OccurrenceEnd = { state: 'discarded', error: 'its last instant was missed' };
+
+type Occurring = Pick<Attempt, 'id' | 'epoch' | 'latenessMs' | 'occurrence'> &
+  Partial<Pick<Attempt, 'stopsRepeating' | 'onDead'>>;
+
+/** What is written for an ended occurrence; undefined if the next instant is unknown. */
+export function endOccurrence(
+  { id, epoch, latenessMs, occurrence, stopsRepeating, onDead }: Occurring,
+  end: OccurrenceEnd,
+): EndedOccurrence | undefined {
+  if (occurrence === null) return undefined;
+  const isStopped = stopsRepeating === true && (end === COMPLETED || end === onDead?.ends);
+  let goesOn: GoesOn;
+  try {
+    goesOn = occurrence.goesOn(end === MISSED ? 'missed' : isStopped ? 'stopped' : 'ran');
+  } catch {
+    return undefined;
+  }
+  return {
+    id,
+    epoch,
+    dueMs: occurrence.dueMs,
+    ...goesOn,
+    ...(end === MISSED && goesOn.nextMs === undefined ? LAST_MISSED : end),
+    latenessMs: end.state === 'completed' ? latenessMs : null,
+    maxAttempts: null,
+  };
+}
+
+const causeOf = ({ error, cause }: OnDead): Pick<OnDead, 'error' | 'cause'> => ({ error, cause });
+
+/** After that, this node may read the delay: it was given a key, for example. */
+const LEFT_TO_OTHERS_MS = 30_000;
+
+interface PassOn extends Unread {
+  /** Whether the write found another node; set by its answer. */
+  isPassed: boolean;
+}
+
+/**
+ * Whether an exhausted delay was claimed for its `@OnDeadDelay`, was no longer the attempt's, or is
+ * left to the next node that claims it, because this one is ending.
+ */
+export type ExhaustedEnd = 'claimed' | 'gone' | 'left';
+
+/** What the completer reports. */
+export interface CompleterPort {
+  /** Outcomes were written: there is room for more. */
+  wrote(): void;
+  /** The delay of an attempt that ended waits for that wake. */
+  waits(wake: Wake): void;
+  /** An attempt of a name with limits is written: the limits have capacity. */
+  freed(claim: Attempt): void;
+  /** This node could not read the delay, and others may take it. */
+  passed(wake: Wake): void;
+  /** The last attempt of a delay failed whose name has an `@OnDeadDelay`. */
+  exhausted(attempt: Attempt, onDead: OnDead): Promise<ExhaustedEnd>;
+}
+
+/** Writes how attempts ended, in batches that wait for no row, each write fenced by epoch. */
+export class Completer {
+  readonly deadLetters: DeadLetters;
+  /** Delays that wait for their `@OnDeadDelay`. */
+  readonly exhausted = new Outstanding();
+  readonly #unread: Batcher<PassOn>;
+  readonly #completions: Batcher<Attempt>;
+  readonly #retries: Batcher<Retry>;
+  readonly #recurrences: Batcher<EndedOccurrence>;
+  readonly #ends: AttemptEnds;
+  readonly #events: DelayEvents;
+  readonly #node: string;
+  readonly #batchers;
+
+  /** @param aliveMs how long a node counts as alive without a heartbeat */
+  constructor(
+    store: AttemptStore,
+    events: DelayEvents,
+    aliveMs: number,
+    private readonly jobs: Jobs,
+    private readonly to: CompleterPort,
+  ) {
+    // Each has its own health: while one of them fails, the others may work.
+    const parts = () => ({
+      node: store.nodeName,
+      lookAt: (ids: readonly number[]) => store.lookAt(ids),
+      health: new TaskHealth(events, 'complete'),
+      onProgress: (): void => to.wrote(),
+    });
+    const complete = (items: readonly Attempt[], reduced: number): Promise<number[]> =>
+      store.complete(items, undefined, reduced);
+    const retry = async (items: readonly Retry[], reduced: number): Promise<number[]> => {
+      const rows = await store.retry(items, undefined, reduced);
+      for (const { id, epoch, name, group, failed, wake_ms: wakeMs } of rows) {
+        if (wakeMs !== null) to.waits({ id, epoch, name, group, wakeMs, stalled: false, failed });
+      }
+      return rows.map(({ id }) => id);
+    };
+    const recur = async (items: readonly EndedOccurrence[], reduced: number): Promise<number[]> => {
+      const rows = await store.recur(items, undefined, reduced);
+      const skipped = new Map(items.map((item) => [item.id, item.skipped]));
+      for (const row of rows) {
+        const wake = recurredWake(row);
+        if (wake !== undefined) to.waits(wake);
+        tellSkipped(events, store.nodeName, row, skipped.get(row.id));
+      }
+      return rows.map(({ id }) => id);
+    };
+    this.#completions = new Batcher({ ...parts(), write: complete, removes: true, reductions: 1 });
+    this.#retries = new Batcher({ ...parts(), write: retry, reductions: 1 });
+    this.#recurrences = new Batcher({ ...parts(), write: recur, reductions: 1 });
+    this.#unread = new Batcher({ ...parts(), write: (items) => this.#left(store, items, aliveMs) });
+    this.#batchers = [this.#unread, this.#completions, this.#retries, this.#recurrences];
+    this.deadLetters = new DeadLetters(store, events, to);
+    this.#ends = new AttemptEnds(events);
+    this.#events = events;
+    this.#node = store.nodeName;
+  }
+
+  /** Attempts that ended and are not written yet. */
+  get size(): number {
+    let size = this.exhausted.size;
+    for (const { open } of this.#batchers) size += open.size;
+    return size;
+  }
+
+  /** Takes over an attempt whose outcome is decided. */
+  report(attempt: Attempt, outcome: Outcome): void {
+    if (CHECKED) invariant(attempt.over, 'what is reported has ended', attempt.id, outcome.kind);
+    attempt.durationMs = performance.now() - attempt.calledAtMs;
+    if (outcome.kind === 'lost') {
+      this.jobs.written(attempt);
+      return this.#ends.end('lost', attempt);
+    }
+    this.jobs.ended(attempt);
+    if (outcome.kind === 'completed') this.#complete(attempt);
+    else if (attempt.onDead !== null) this.#callAgain(attempt, attempt.onDead, outcome);
+    else this.#endUndone(attempt, outcome);
+  }
+
+  #endUndone(attempt: Attempt, outcome: Exclude<Outcome, { kind: 'completed' | 'lost' }>): void {
+    switch (outcome.kind) {
+      case 'failed':
+        return this.#fail(attempt, outcome.error);
+      case 'split': {
+        const error = describeError(outcome.error);
+        return this.#retry(attempt, { ...GIVE_BACK, error, ends: 'split' }, () =>
+          this.#ends.end('split', attempt, { error, cause: outcome.error }),
+        );
+      }
+      case 'discarded':
+        return this.#exhaust(attempt, outcome.reason);
+      case 'unreadable':
+        return this.#passOn(attempt, outcome.error);
+      case 'postponed':
+        return this.#retry(attempt, postponedEnding(outcome.waitMs), () =>
+          this.#ends.end('postponed', attempt, { waitMs: outcome.waitMs }),
+        );
+      case 'unbegun':
+        return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
+      case 'held':
+        return this.#retry(attempt, HELD, () => {});
+      case 'released':
+        return this.#retry(attempt, RELEASED, () => this.#ends.end('released', attempt));
+      case 'aborted':
+        return this.#retry(attempt, ABORTED, () => this.#ends.end('aborted', attempt));
+    }
+  }
+
+  /**
+   * Gives back a claimed row whose handler was not called.
+   * @param onGivenBack called when it is, or if it never was this node's
+   */
+  giveBack(id: number, epoch: number, onGivenBack: () => void = () => {}): void {
+    this.#retries.add({ id, epoch, ...GIVE_BACK }, onGivenBack);
+  }
+
+  /**
+   * The delay goes on to its next occurrence, because it was too late for a handler. If the next
+   * instant is unknown, it becomes a dead letter.
+   */
+  skip(claim: Occurring): void {
+    const { id, epoch } = claim;
+    const refuse = (): void => this.#retries.add({ id, epoch, ...setAside(UNREADABLE) }, () => {});
+    const item = endOccurrence(claim, MISSED);
+    if (item === undefined) return refuse();
+    this.#recurrences.add(item, (result) => {
+      if (result === 'refused') refuse();
+    });
+  }
+
+  /** A claimed row that cannot be read becomes a dead letter; no handler was called. */
+  setAside(row: ClaimedRow, error: string): void {
+    const { id, epoch, attempts } = row;
+    this.#retries.add({ id, epoch, ...setAside(error) }, (result) => {
+      if (result !== 'written') return;
+      const { group, headers } = extrasOf(row.extras);
+      this.deadLetters.emit({ ...row, group, headers, attempts: attempts - 1, error });
+    });
+  }
+
+  /** Resolves when everything is written, or after `withinMs`. */
+  async drain(withinMs: number): Promise<void> {
+    // Failures that no other node can read add to the batches.
+    await this.#unread.open.whenEmpty(withinMs);
+    const all = [...this.#batchers.map(({ open }) => open), this.exhausted];
+    await Promise.all(all.map((each) => each.whenEmpty(withinMs)));
+  }
+
+  /** What is not written by now never is: the leases of those rows will end. */
+  close(): void {
+    for (const each of this.#batchers) each.close();
+  }
+
+  #complete(attempt: Attempt): void {
+    // A transactional call has written its row itself, in its own transaction.
+    if (attempt.handler.transactional) {
+      this.#written(attempt);
+      return this.#completed(attempt);
+    }
+    if (attempt.occurrence !== null) return this.#recur(attempt);
+    this.#completions.add(attempt, this.#removed);
+  }
+
+  #completed(attempt: Attempt): void {
+    const { onDead, goesOn, movedOn, skipped, extras } = attempt;
+    if (!movedOn)
+      tellSkipped(this.#events, this.#node, { ...attempt.row, group: extras.group }, skipped);
+    if (movedOn) this.#ends.end('superseded', attempt);
+    else if (onDead === null) this.#ends.end('completed', attempt);
+    else this.#ends.end('dead', attempt, causeOf(onDead));
+    if (goesOn !== undefined) this.to.waits(goesOn);
+  }
+
+  readonly #removed = (result: Written, attempt: Attempt): void => {
+    if (result === 'refused') return this.#endAsDead(attempt, 'completed');
+    this.#written(attempt);
+    if (result === 'gone') this.#notWritten(attempt);
+    else this.#ends.end('completed', attempt);
+  };
+
+  #fail(attempt: Attempt, cause: unknown): void {
+    const { attempts, max_attempts: maxAttempts } = attempt.row;
+    if (attempts >= maxAttempts) return this.#exhaust(attempt, cause);
+    const error = describeError(cause);
+    const waitMs = attempt.handler.backoffMs(attempts);
+    this.#retry(attempt, failedEnding(error, waitMs), () =>
+      this.#ends.end('retrying', attempt, { error, cause, waitMs }),
+    );
+  }
+
+  /** Other nodes may read it: passes it on to them, and leaves it to them for a while. */
+  #passOn(attempt: Attempt, cause: unknown): void {
+    const { id, epoch } = attempt;
+    const waitMs = this.jobs.mayLeave ? null : LEFT_TO_OTHERS_MS;
+    // A write whose outcome is unknown, and whose row has moved on, has passed it.
+    this.#unread.add({ id, epoch, waitMs, isPassed: true }, (result, { isPassed }) => {
+      if (result !== 'gone' && !isPassed) return this.#fail(attempt, cause);
+      this.#written(attempt);
+      if (result === 'gone') return this.#notWritten(attempt);
+      const error = describeError(cause);
+      this.#ends.end('unreadable', attempt, { error, cause });
+    });
+  }
+
+  async #left(store: AttemptStore, items: readonly PassOn[], aliveMs: number): Promise<number[]> {
+    const rows = await store.passOn(items, aliveMs);
+    const byId = new Map(items.map((item) => [item.id, item]));
+    for (const { passed, wake_ms: wakeMs, ...row } of rows) {
+      const item = byId.get(row.id);
+      if (item !== undefined) item.isPassed = passed;
+      if (!passed) continue;
+      this.jobs.leave(row.id, row.epoch, performance.now() + LEFT_TO_OTHERS_MS);
+      this.to.passed({ ...row, wakeMs, stalled: false });
+    }
+    return rows.map(({ id }) => id);
+  }
+
+  /** No attempt is left: `@OnDeadDelay` ends with the dead letter, or it is written here. */
+  #exhaust(attempt: Attempt, cause: unknown): void {
+    const error = describeError(cause);
+    if (attempt.handler.onDead !== undefined) {
+      return void this.#callOnDead(attempt, new OnDead(error, cause));
+    }
+    const item = endOccurrence(attempt, { state: 'discarded', error });
+    // The last one stays, as a dead letter, like a delay that is due once.
+    if (item?.nextMs === undefined) return this.#deadLetter(attempt, error, cause);
+    this.#recurs(attempt, item, () => this.#ends.end('dead', attempt, { error, cause }));
+  }
+
+  #deadLetter(attempt: Attempt, error: string, cause: unknown): void {
+    this.#retry(attempt, failedEnding(error, null), () =>
+      this.#ends.end('dead', attempt, { error, cause }),
+    );
+  }
+
+  /** Its lease is kept until the row is claimed for `@OnDeadDelay`. */
+  async #callOnDead(attempt: Attempt, onDead: OnDead): Promise<void> {
+    this.exhausted.add();
+    const end = await this.to.exhausted(attempt, onDead);
+    if (end === 'gone') {
+      this.#written(attempt);
+      this.#notWritten(attempt);
+    } else {
+      this.#ends.end('exhausted', attempt, causeOf(onDead));
+      if (end === 'claimed') this.jobs.written(attempt);
+      else this.#retry(attempt, failedEnding(onDead.error, 0), () => {});
+    }
+    this.exhausted.done();
+    this.to.wrote();
+  }
+
+  /** The row keeps the error of the last attempt. */
+  #callAgain(attempt: Attempt, onDead: OnDead, outcome: Outcome): void {
+    const waitMs = onDead.waitMs(attempt, outcome);
+    this.#retry(attempt, failedEnding(onDead.error, waitMs), () =>
+      onDead.reportAgain(this.#ends, attempt, outcome, waitMs),
+    );
+  }
+
+  #recur(attempt: Attempt): void {
+    const item = endOccurrence(attempt, COMPLETED);
+    if (item === undefined) return this.#exhaust(attempt, new Error(UNREADABLE));
+    this.#recurs(attempt, item, () => this.#ends.end('completed', attempt));
+  }
+
+  #recurs(attempt: Attempt, item: EndedOccurrence, onWritten: () => unknown): void {
+    this.#write(attempt, this.#recurrences, item, onWritten, () =>
+      this.#endAsDead(attempt, item.state ?? 'missed'),
+    );
+  }
+
+  /** No form of its end can be written. As a dead letter it does not run again and says why. */
+  #endAsDead(attempt: Attempt, how: string): void {
+    const error = `${how}, but Postgres refuses what has to be written then; see the event taskFailed`;
+    this.#deadLetter(attempt, error, undefined);
+  }
+
+  #retry(attempt: Attempt, ending: Ending, onWritten: () => unknown): void {
+    const { id, epoch } = attempt;
+    this.#write(attempt, this.#retries, { id, epoch, ...ending }, onWritten);
+  }
+
+  #write<Item extends { id: number; epoch: number }>(
+    attempt: Attempt,
+    batcher: Batcher<Item>,
+    item: Item,
+    onWritten: () => unknown,
+    onRefused?: () => void,
+  ): void {
+    batcher.add(item, (result) => {
+      if (result === 'refused' && onRefused !== undefined) return onRefused();
+      this.#written(attempt);
+      if (result === 'written') onWritten();
+      else this.#notWritten(attempt);
+    });
+  }
+
+  /** The row is another's by now, and the limits of its name have capacity. */
+  #written(attempt: Attempt): void {
+    this.jobs.written(attempt);
+    if (attempt.handler.limits !== null) this.to.freed(attempt);
+  }
+
+  /**
+   * The row is gone or has moved on. While the lease lasts, that is the work of the attempt's own
+   * COMMIT, whose answer is missing; or of another process, if this one has lost its lock as well.
+   */
+  #notWritten(attempt: Attempt): void {
+    if (attempt.isCommitting && attempt.leaseEndsAtMs > performance.now()) {
+      return this.#completed(attempt);
+    }
+    this.#ends.end(attempt.movedOn ? 'superseded' : 'lost', attempt);
+  }
+}

@@ -1,0 +1,129 @@
+import {
+  ageMs,
+  anyHeld,
+  asFlag,
+  asJson,
+  asNumber,
+  asText,
+  clock,
+  epochMs,
+  expectMany,
+  fullLimits,
+  IS_SERVED,
+  liveNames,
+  nodesNow,
+  type RowOf,
+  selected,
+  type Tables,
+  throttledBy,
+  wakeSql,
+} from '../core/ops.js';
+
+/** The overdue delays of a name that the same holds: a pause, a limit, or neither. */
+export const BACKLOG = {
+  name: asText('w.name'),
+  isServed: asFlag('w.is_served'),
+  /** Null: they are late. */
+  heldBy: asText<'pause' | 'limit' | null>('w.held_by'),
+  overdue: asNumber('w.overdue'),
+  oldestMs: asNumber('w.oldest_ms'),
+};
+
+export type BacklogRow = RowOf<typeof BACKLOG>;
+
+/**
+ * Of an overdue row `d`: since when it has waited for its handler. One that is claimed and given back
+ * again and again, because its transaction does not begin, has done so since it was due.
+ */
+const READ = `d.id, d.name, d.group_id, CASE
+  WHEN d.leased_until IS NULL AND d.attempts = 0
+  THEN LEAST(d.wake_at, GREATEST(d.due_at, d.created_at)) ELSE ${wakeSql('d')} END AS since`;
+
+/**
+ * What is overdue, by name; reads nothing of the future. A crowd of one name, such as a paused
+ * campaign, would hide all others: a node passes ids of each name that waits on it. Parameters:
+ * alive_ms, ids[], and how many of the longest overdue are read: as a constant, a plan made for an
+ * empty table would sort all that is overdue. Proof: `test/integration/kept-plans.spec.ts`.
+ */
+export const backlogSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+${liveNames(tables, '$1')},
+oldest AS MATERIALIZED (
+  SELECT ${READ}
+  FROM ${tables.delay} d, clock
+  WHERE d.wake_at <= (SELECT now FROM clock)
+  ORDER BY d.wake_at, d.id
+  LIMIT $3::int
+),
+due AS MATERIALIZED (
+  SELECT * FROM oldest
+  UNION
+  SELECT ${READ} FROM ${tables.delay} d, clock WHERE d.id = ANY ($2::bigint[]) AND ${expectMany('d.wake_at <= (SELECT now FROM clock)')}
+),
+overdue AS MATERIALIZED (
+  SELECT d.name, d.group_id, pg_catalog.count(*) AS overdue, pg_catalog.min(d.since) AS since
+  FROM due d, clock WHERE d.since <= clock.now
+  GROUP BY d.name, d.group_id
+),
+${fullLimits(tables, 'overdue')},
+of_group AS (
+  SELECT d.*, ${IS_SERVED} AS is_served,
+         CASE WHEN (SELECT ${anyHeld(tables)}) THEN ${throttledBy(tables)} END AS held_by
+  FROM overdue d, clock
+),
+of_name AS (
+  SELECT d.name, d.held_by, pg_catalog.bool_or(d.is_served) AS is_served, pg_catalog.sum(d.overdue) AS overdue,
+         pg_catalog.min(d.since) AS since
+  FROM of_group d
+  GROUP BY d.name, d.held_by
+)
+SELECT ${selected(BACKLOG)}
+FROM (SELECT n.*, ${ageMs('clock.now', 'n.since')} AS oldest_ms FROM of_name n, clock) w
+ORDER BY w.since, w.name, w.held_by`;
+
+/** What is silent for longer is no news: a killed process may have been replaced. */
+const SILENT_TOLD_MS = 300_000;
+
+const SILENT_NODES_MAX = 10;
+
+/** A node that has missed its heartbeats and has not left. */
+export interface SilentNode {
+  node: string;
+  silentMs: number;
+}
+
+/** The database as this session sees it, and the nodes that fell silent lately. */
+export const VITALS = {
+  dead: asNumber('v.dead'),
+  dueSoon: asNumber('v.due_soon'),
+  isReadOnly: asFlag('v.is_read_only'),
+  /** Of {@link SilentNode}; null: none. */
+  silentNodes: asJson('v.silent_nodes'),
+};
+
+export type VitalsRow = RowOf<typeof VITALS>;
+
+/** The last ones to fall silent; needs the CTE `clock`. */
+const silentNodes = (tables: Tables, aliveMs: string): string => `(
+  SELECT pg_catalog.json_agg(pg_catalog.json_build_object('node', n.id, 'silentMs', n.silent_ms)
+                             ORDER BY n.silent_ms, n.id)
+  FROM (SELECT s.id, s.silent_ms
+        FROM (SELECT o.id, ${epochMs(`${nodesNow(tables)} - GREATEST(o.seen_at, o.idle_until)`)}::float8 AS silent_ms
+              FROM ${tables.node} o, clock) s
+        WHERE s.silent_ms > ${aliveMs} AND s.silent_ms < ${aliveMs} + ${SILENT_TOLD_MS}::float8
+        ORDER BY s.silent_ms, s.id
+        LIMIT ${SILENT_NODES_MAX}) n)`;
+
+/** Dead letters, and what is due within a minute. Parameters: each is counted up to this; alive_ms. */
+export const vitalsSql = (tables: Tables): string => `
+WITH ${clock(tables)}
+SELECT ${selected(VITALS)}
+FROM (SELECT
+  (SELECT pg_catalog.count(*) FROM (
+     SELECT FROM ${tables.delay} d WHERE d.wake_at = 'infinity' LIMIT $1::int) x) AS dead,
+  (SELECT pg_catalog.count(*) FROM (
+     SELECT FROM ${tables.delay} d
+     WHERE d.wake_at > (SELECT now FROM clock) AND d.wake_at <= (SELECT now + interval '1 minute' FROM clock)
+     LIMIT $1::int) x) AS due_soon,
+  pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('transaction_read_only') = 'on' AS is_read_only,
+  ${silentNodes(tables, '$2::float8')} AS silent_nodes) v`;
