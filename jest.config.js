@@ -6,8 +6,8 @@ import { SWC_OPTIONS } from './tools/swc-options.mjs';
 export default {
   testEnvironment: '<rootDir>/test/support/environment.mjs',
   roots: ['<rootDir>/test'],
-  // Those of applications run in the applications: `npm run test:apps`.
-  testRegex: '^(?!.*/test/apps/[^/]+/).*\\.spec\\.ts$',
+  // Those of applications run in the applications, `npm run test:apps`, and `test:orms` installs what its own need.
+  testRegex: '^(?!.*/test/(?:apps/[^/]+|orms)/).*\\.spec\\.ts$',
   testPathIgnorePatterns: ['/node_modules/', ...NIGHTLY],
   extensionsToTreatAsEsm: ['.ts'],
   resolver: '<rootDir>/test/support/jest.resolver.cjs',
@@ -15,6 +15,7 @@ export default {
     '^nestjs-delay-queue$': '<rootDir>/src/delay-queue/index.ts',
     '^nestjs-delay-queue/testing$': '<rootDir>/src/delay-queue/testing/index.ts',
     '^nestjs-delay-queue/opentelemetry$': '<rootDir>/src/delay-queue/opentelemetry/index.ts',
+    '^nestjs-delay-queue/adapters$': '<rootDir>/src/delay-queue/adapters/index.ts',
     '^nestjs-delay-queue/dashboard$': '<rootDir>/src/delay-queue/dashboard/index.ts',
     ...STACK_MAPPER,
   },

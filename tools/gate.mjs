@@ -13,6 +13,7 @@ const STAGES = [
   [
     ['test:matrix -- --only 15 --settings hostile --focused'],
     ['test:apps -- --gate --packed'],
+    ['test:orms'],
     ['chaos -- --minutes 1 --seed gate'],
   ],
 ];

@@ -10,7 +10,7 @@ import ts from 'typescript';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const LIBRARY = 'src/delay-queue/';
 /** Folders that look at, steer or decorate the core; `dashboard` is counted apart. */
-const RING = ['ops', 'cli', 'testing', 'opentelemetry', 'dashboard'];
+const RING = ['ops', 'cli', 'testing', 'opentelemetry', 'adapters', 'dashboard'];
 /** What the ring may import of the core: its words, its diagnosis and its port; and the entry that puts core and ring together. */
 const PORT = /^(core\/(index|diagnosis|ops)|index)\.ts$/;
 
@@ -18,7 +18,7 @@ const filesIn = (folder, endings) =>
   readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && endings.some((ending) => entry.name.endsWith(ending)))
     .map((entry) => path.relative(ROOT, path.join(entry.parentPath, entry.name)))
-    .filter((file) => !/(^|\/)(node_modules|dist|\.cache)\//.test(file));
+    .filter((file) => !/(^|\/)(node_modules|dist|generated|\.cache)\//.test(file));
 
 const read = (file) => readFileSync(path.join(ROOT, file), 'utf8');
 const linesOf = (text) => text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
@@ -209,7 +209,7 @@ const ways = sources
 const tests = filesIn('test', ['.ts', '.tsx', '.mjs']);
 const specs = tests.filter((file) => file.endsWith('.spec.ts'));
 const internal =
-  /from '(?:\.\.\/)+src\/delay-queue\/(?!(?:testing\/|opentelemetry\/|dashboard\/)?index\.js')/;
+  /from '(?:\.\.\/)+src\/delay-queue\/(?!(?:testing\/|opentelemetry\/|adapters\/|dashboard\/)?index\.js')/;
 const markdown = ['docs', 'examples'].flatMap((folder) => {
   try {
     return filesIn(folder, ['.md']);

@@ -20,6 +20,7 @@ const LIBRARY = new Map([
   ['nestjs-delay-queue', inLibrary('index.ts')],
   ['nestjs-delay-queue/testing', inLibrary('testing/index.ts')],
   ['nestjs-delay-queue/opentelemetry', inLibrary('opentelemetry/index.ts')],
+  ['nestjs-delay-queue/adapters', inLibrary('adapters/index.ts')],
   ['nestjs-delay-queue/dashboard', inLibrary('dashboard/index.ts')],
 ]);
 

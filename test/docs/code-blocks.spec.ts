@@ -8,8 +8,11 @@ import { unpack } from './unpacked.js';
 
 const LONG_MS = 240_000;
 
-/** Pages whose code is an application's: `npm run test:apps` compiles and runs it, with packages that are not here. */
-const APPLICATIONS: Record<string, string> = { 'docs/vendure.md': 'test/apps/vendure/src' };
+/** Pages whose code `npm run test:apps` and `test:orms` compile and run, with packages that are not here. */
+const APPLICATIONS: Record<string, string> = {
+  'docs/vendure.md': 'test/apps/vendure/src',
+  'docs/orms.md': 'test/orms',
+};
 
 /** Names with payloads that any of these documents declares. */
 function declaredIn(documents: readonly Document[]): string[] {

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { isDeepStrictEqual } from 'node:util';
 import { createInterface } from 'node:readline';
 import { Client, type QueryResultRow } from 'pg';
 import { inTime, until } from '../support/until.js';
@@ -52,6 +53,8 @@ class Application {
       child.on('error', reject);
       child.on('close', () => reject(new Error(`the application has ended:\n${this.output}`)));
     });
+    // Whoever calls the application gets the error, and another host may be tried.
+    this.#port.catch(() => {});
   }
 
   async call<Answer>(...path: (string | number)[]): Promise<Answer> {
@@ -68,6 +71,12 @@ class Application {
     await inTime(ended, `the end of the application after ${signal}`);
   }
 }
+
+type Seen = Record<string, number>;
+
+/** With the request that asked. */
+const oneMore = (seen: Seen): Seen =>
+  seen['transactions'] === undefined ? seen : { ...seen, transactions: seen['transactions'] + 1 };
 
 type Verdict = { verdict: string; paid?: number };
 
@@ -87,6 +96,7 @@ export class Trial {
 
   async run(): Promise<void> {
     await this.#database.connect();
+    const first = this.#application;
     try {
       await this.#database.query(TABLES);
       await this.#placesAndPays();
@@ -95,7 +105,8 @@ export class Trial {
       await this.#drains();
       await this.#isExact();
       if (this.host.joins) await this.#joins();
-      if (this.host.says) assert.match(this.#application.output, this.host.says);
+      // Of the first application, which has answered: the last one may not have said anything yet.
+      if (this.host.says) assert.match(first.output, this.host.says);
     } finally {
       await this.#application.end('SIGKILL');
       await this.#database.end();
@@ -126,12 +137,18 @@ export class Trial {
 
   /** An agent that counts gets nothing from an engine that has nothing to do. */
   async #isIdle(): Promise<void> {
-    const before = await this.#application.call<Record<string, number>>('seen');
+    let before = await this.#seen();
+    let after = await this.#seen();
+    // A request counts once its answer has left: on a busy machine, after the next one has come.
+    for (let looks = 0; looks < 10 && !isDeepStrictEqual(after, oneMore(before)); looks += 1) {
+      [before, after] = [after, await this.#seen()];
+    }
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
-    const after = await this.#application.call<Record<string, number>>('seen');
-    // The two requests themselves.
-    const transactions = after['transactions'] && after['transactions'] - 1;
-    assert.deepEqual({ ...after, ...(transactions !== undefined && { transactions }) }, before);
+    assert.deepEqual(await this.#seen(), oneMore(after));
+  }
+
+  #seen(): Promise<Seen> {
+    return this.#application.call<Seen>('seen');
   }
 
   async #isKilled(): Promise<void> {

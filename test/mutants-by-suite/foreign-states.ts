@@ -11,8 +11,8 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'core/transactions/transactions.ts',
-        'throw explainError(error, this.schema);',
-        'throw error;',
+        'const explained = explainError(error, this.schema);',
+        'const explained = error;',
       ),
     ],
     tests: CHANGED,

@@ -5,13 +5,17 @@ const { AsyncLocalStorage } = asyncHooks;
 /** Of the file that runs: a worker runs one at a time. */
 const made = new Set<InstanceType<typeof AsyncLocalStorage>>();
 
-// Node's modules are the same ones in each file of tests.
-asyncHooks.AsyncLocalStorage = class<Store> extends AsyncLocalStorage<Store> {
-  constructor() {
-    super();
-    made.add(this);
-  }
-};
+// Node's modules are the same ones in each file of tests. From Node 24 on, this one is a getter.
+Object.defineProperty(asyncHooks, 'AsyncLocalStorage', {
+  configurable: true,
+  enumerable: true,
+  value: class<Store> extends AsyncLocalStorage<Store> {
+    constructor() {
+      super();
+      made.add(this);
+    }
+  },
+});
 
 /**
  * For the end of a file of tests, whose modules no other file uses. A storage that once ran stays

@@ -6,9 +6,13 @@ import { type Doc, docOf } from './docstring.js';
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** What the package exports. */
-const DOORS = ['index', 'testing/index', 'opentelemetry/index', 'dashboard/index'].map(
-  (entry) => `src/delay-queue/${entry}.ts`,
-);
+const DOORS = [
+  'index',
+  'testing/index',
+  'opentelemetry/index',
+  'adapters/index',
+  'dashboard/index',
+].map((entry) => `src/delay-queue/${entry}.ts`);
 
 /** One property of an interface or of a type, with what its docstring says. */
 export interface Member {

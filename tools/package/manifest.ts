@@ -39,7 +39,7 @@ function exported(entry: string): Record<string, unknown> {
 }
 
 /** The entries beside the main one: folders of the library, with an `index` each. */
-export const FOLDERS = ['testing', 'opentelemetry', 'dashboard'];
+export const FOLDERS = ['testing', 'opentelemetry', 'adapters', 'dashboard'];
 
 /** For who looks into folders instead of `exports`: the "node10" resolution of TypeScript, and Jest before 28. */
 export const folderManifest = (folder: string): Record<string, string> => ({

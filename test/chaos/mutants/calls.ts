@@ -58,7 +58,7 @@ export const CALLS = {
       ),
       patch(
         'core/store/tables/functions.ts',
-        "`SELECT ${cancelOneCall(tables, ['$1', '$2', '$3'])} AS answer`",
+        "`SELECT ${cancelOneCall(tables, ['$1::text', '$2::text', '$3::text'])} AS answer WHERE $1::text IS NOT NULL`",
         `\`SELECT (
           SELECT d.id::text || ' ' || (date_part('epoch', d.due_at) * 1e3)::bigint::text FROM \${tables.delay} d
           WHERE d.name = $1::text AND d.key = $2::text AND d.leased_by IS NULL AND $3::text <> '') AS answer\``,

@@ -37,7 +37,7 @@ beforeEach(() => {
   aborts = new Aborts(
     {
       of: ({ manager }: { manager?: unknown }) => ({
-        manager: manager === 'own' ? undefined : manager,
+        joined: manager === 'own' ? undefined : manager,
         runner: { query: async () => [{ level }] },
       }),
     } as never,

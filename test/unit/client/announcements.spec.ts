@@ -28,6 +28,7 @@ beforeEach(() => {
       disarm: tells('disarm'),
       pausesChanged: tells('pauses'),
       rerunAsked: tells('rerun'),
+      hintInside: () => undefined,
     },
     events,
   );
@@ -46,7 +47,7 @@ const rerun = { verdict: 'rerun', id: 1, epoch: null, wakeMs: null } as never;
 it.each([true, false])(
   'what was written is told of at the commit, and whether that is certain: %p',
   (certain) => {
-    announcements.announce(undefined, TARGET, placed, true, 5);
+    void announcements.announce(undefined, [{ delay: TARGET, placed, failed: true }]);
     expect(heard).toEqual([]);
     const wake = {
       id: 1,
@@ -57,33 +58,37 @@ it.each([true, false])(
       stalled: false,
       failed: true,
     };
-    const written = { databaseMs: 4, monotonicMs: 5 };
+    const written = { databaseMs: 4, monotonicMs: expect.any(Number) };
     expect(commit(certain)).toEqual([['announce', wake, written, certain]]);
   },
 );
 
 it('what was not written is not told of', () => {
-  announcements.announce(undefined, TARGET, { ...(placed as object), wakeMs: null } as never);
-  announcements.announce(undefined, TARGET, { ...(placed as object), epoch: null } as never);
+  void announcements.announce(undefined, [
+    { delay: TARGET, placed: { ...(placed as object), wakeMs: null } as never },
+  ]);
+  void announcements.announce(undefined, [
+    { delay: TARGET, placed: { ...(placed as object), epoch: null } as never },
+  ]);
   expect(waiting).toEqual([]);
 });
 
 it('what was cancelled is forgotten when that is certain', () => {
-  announcements.announce(undefined, TARGET, cancelled);
+  void announcements.announce(undefined, [{ delay: TARGET, placed: cancelled }]);
   expect(commit(false)).toEqual([]);
   expect(commit(true)).toEqual([['disarm', 1]]);
 });
 
 it('that a key is to run once more is told at once', () => {
-  announcements.announce(undefined, TARGET, rerun);
+  void announcements.announce(undefined, [{ delay: TARGET, placed: rerun }]);
   expect(commit(false)).toEqual([['rerun']]);
 });
 
 it('a listener hears of each write at its commit, and whether that is certain', () => {
   events.on('written', tells('written'));
-  announcements.announce(undefined, TARGET, placed);
-  announcements.announce(undefined, TARGET, cancelled);
-  announcements.announce(undefined, TARGET, rerun);
+  void announcements.announce(undefined, [{ delay: TARGET, placed: placed }]);
+  void announcements.announce(undefined, [{ delay: TARGET, placed: cancelled }]);
+  void announcements.announce(undefined, [{ delay: TARGET, placed: rerun }]);
   const written = { id: '1', name: 'a', key: 'k', wakeAt: null, certain: false };
   expect(commit(false).filter(([what]) => what === 'written')).toEqual([
     ['written', { ...written, verdict: 'scheduled', wakeAt: new Date(3) }],

@@ -7,6 +7,7 @@ import type {
   DelayAttempt,
   DelayMove,
   MoveCall,
+  DelayTransaction,
   DelayHeaders,
   DelayInfo,
   DelayRecord,
@@ -120,7 +121,7 @@ function given() {
   same<OnConflict, 'replace' | 'keep' | 'error' | 'earlier' | 'later'>(true);
   same<CancelOptions['running'], 'leave' | 'abort' | undefined>(true);
   same<CancelOptions['abortWithin'], Duration | undefined>(true);
-  same<InTransaction, { manager?: EntityManager | 'own' }>(true);
+  same<InTransaction, { manager?: EntityManager | 'own'; tx?: DelayTransaction }>(true);
   same<DelayHeaders, Readonly<Record<string, string>>>(true);
   same<ScheduleOptions['group' | 'key'], string | undefined>(true);
   same<ScheduleOptions['maxWait'], Duration | undefined>(true);

@@ -391,12 +391,31 @@ export interface ScheduleOptions {
 export type DelayHeaders = Readonly<Record<string, string>>;
 
 /**
- * The transaction of a call. With an EntityManager, the call commits and rolls back with that
- * transaction. Omitted or `'own'`, the call has its own transaction; so has a call with
- * `dataSource.manager`, which is in none. Inside a transactional handler, a write must name one.
+ * What runs statements in an open transaction of another library: `fromPrisma(tx)` and the like, from
+ * `nestjs-delay-queue/adapters`, or a client of `pg` in a transaction.
+ */
+export interface DelayTransaction {
+  /**
+   * Sends one statement. Its placeholders are `$1`, `$2` and so on, each once and in that order.
+   * @returns its rows, or a result with `rows`, as `pg` answers
+   */
+  query(
+    text: string,
+    values: (string | null)[],
+  ): PromiseLike<readonly object[] | { rows: readonly object[] }>;
+  /** The library's object for this transaction alone. Default: none, as for a client of `pg`. */
+  readonly transaction?: object;
+}
+
+/**
+ * The transaction of a call. With an EntityManager, or with `tx` of another library, the call commits
+ * and rolls back with that transaction. Without both, or with `manager: 'own'`, the call has its own
+ * transaction; so has a call with `dataSource.manager`, which is in none. Inside a transactional
+ * handler, a write must name one.
  */
 export interface InTransaction {
   manager?: EntityManager | 'own';
+  tx?: DelayTransaction;
 }
 
 /** Options of a call that changes a delay. */

@@ -28,7 +28,7 @@ export class Aborts {
    * so its verdict is true: only the row decides what became of the attempt. The calling handler's
    * own attempts are left alone: the call would wait for itself.
    * @param results of the first cancel, one for each target; they are updated
-   * @param cancel cancels the given targets; without a manager, each time in a new transaction
+   * @param cancel cancels the given targets; in no caller's transaction, each time in a new transaction
    */
   async end<Target>(
     targets: readonly Target[],
@@ -36,8 +36,8 @@ export class Aborts {
     { transaction, giveUpAtMs }: { transaction: InTransaction; giveUpAtMs: number },
     cancel: (targets: readonly Target[]) => Promise<CancelResult[]>,
   ): Promise<CancelResult[]> {
-    const manager = transaction.manager === 'own' ? undefined : transaction.manager;
-    const calls = [currentCall(), actingCall(manager)];
+    const { manager, tx } = transaction;
+    const calls = [currentCall(), actingCall(manager === 'own' ? undefined : manager)];
     const own = new Set(calls.flatMap((call) => call?.attempts.map(({ id }) => id) ?? []));
     for (let looks = 1; ; looks += 1) {
       const running = stillRunning(results).filter(({ id }) => !own.has(id));
@@ -48,7 +48,9 @@ export class Aborts {
       await within(this.engine.abort(ids), leftMs);
       await pause(Math.min(leftMs, pauseMs(PAUSE, looks)));
       const open = running.map(({ index }) => targets[index] as Target);
-      const again = await unlessHeld(manager === undefined, () => cancel(open));
+      const again = await unlessHeld(tx === undefined && (manager ?? 'own') === 'own', () =>
+        cancel(open),
+      );
       for (const [position, result] of again.entries()) {
         const { index } = running[position] as { index: number };
         const before = results[index] as CancelResult;
@@ -62,8 +64,8 @@ export class Aborts {
 
   /** Such a transaction sees the row as it was when it began: leased, however often it reads. */
   async refuseSnapshots(options: InTransaction): Promise<void> {
-    const { manager, runner } = this.transactions.of(options, 'write');
-    if (manager === undefined || !(await isInTransaction(manager))) return;
+    const { joined, runner } = this.transactions.of(options, 'write');
+    if (joined === undefined || !(await isInTransaction(joined))) return;
     const [row] = await runner.query<{ level: string }>(
       `${ON_PRIMARY} SELECT pg_catalog.current_setting('transaction_isolation') AS level`,
       [],
@@ -71,7 +73,7 @@ export class Aborts {
     if (row?.level === 'read committed') return;
     throw new DelayInvalidError(
       'running',
-      `'abort' in a ${row?.level.toUpperCase()} transaction would not see the attempt end: leave out \`manager\`, ` +
+      `'abort' in a ${row?.level.toUpperCase()} transaction would not see the attempt end: leave out \`manager\` and \`tx\`, ` +
         'or begin the transaction with READ COMMITTED',
     );
   }

@@ -1,10 +1,9 @@
-import type { EntityManager } from 'typeorm';
 import { isRefusedByServer, isTooMuch } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import type { DelayStore } from '../store/delay.store.js';
 import type { NewDelay, Placed } from '../store/rows/delay-rows.js';
 import { StatementSize } from '../store/statement-size.js';
-import type { CallersTransaction, Transactions } from '../transactions/transactions.js';
+import type { CallersTransaction, Joined, Transactions } from '../transactions/transactions.js';
 import { ownAttempt } from '../transactions/handler-context.js';
 import { withFirstInstants } from './first-instants.js';
 import type { SelfReschedules } from './self-reschedules.js';
@@ -12,10 +11,10 @@ import type { SelfReschedules } from './self-reschedules.js';
 /** Most delays in one statement: those of a whole call. */
 const DELAYS_MAX = 10_000;
 
-/** The rows in the order of the delays, and the manager of their transaction, if there is one. */
+/** The rows in the order of the delays, and the transaction that they joined, if any. */
 interface AllWritten {
   placed: readonly Placed[];
-  manager?: EntityManager;
+  joined?: Joined;
 }
 
 /** Writes the delays of one `scheduleMany`: all or none. */
@@ -38,11 +37,11 @@ export class AllOrNone {
     transaction: CallersTransaction,
     ready: Promise<void> | undefined,
   ): Promise<AllWritten> {
-    const { manager, runner, inOrder } = transaction;
-    const own = sorted.some((delay) => ownAttempt(manager, delay));
+    const { joined, runner, inOrder } = transaction;
+    const own = sorted.some((delay) => ownAttempt(joined, delay));
     return await inOrder(sorted, async () => {
       if (ready !== undefined) await ready;
-      if (manager === undefined && sorted.length <= this.#size.now && !own) {
+      if (joined === undefined && sorted.length <= this.#size.now && !own) {
         const placed = await this.#atOnce(sorted, runner);
         if (placed !== undefined) return { placed };
       }
@@ -51,14 +50,14 @@ export class AllOrNone {
         this.#size,
         transaction,
         length,
-        async (most, joined, its) => {
-          const timed = await withFirstInstants(this.store, its, sorted);
+        async (most, its, itsRunner) => {
+          const timed = await withFirstInstants(this.store, itsRunner, sorted);
           const placed: Placed[] = [];
           for (let from = 0; from < length; from += most) {
             const part = timed.slice(from, from + most);
-            placed.push(...(await this.selfReschedules.scheduleAll(joined, its, part)));
+            placed.push(...(await this.selfReschedules.scheduleAll(its, itsRunner, part)));
           }
-          return { placed, manager: joined };
+          return { placed, joined: its };
         },
       );
     });

@@ -1,7 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { DelayEvents } from '../api/events.js';
+import type { Runner } from '../database/runner.js';
 import type { Placed, Wake } from '../store/rows/delay-rows.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
+import { ForeignTransaction } from '../transactions/foreign-transaction.js';
+import type { Joined } from '../transactions/transactions.js';
 
 /** The engine, which is notified of committed writes. */
 export interface CommittedWrites {
@@ -16,6 +19,11 @@ export interface CommittedWrites {
     written: { databaseMs: number; monotonicMs: number },
     certain: boolean,
   ): void;
+  /**
+   * Sends, in a transaction whose commit is not seen, the hints of delays that no load finds in time.
+   * @param nowMs on the database's clock
+   */
+  hintInside(runner: Runner, wakes: readonly Wake[], nowMs: number): Promise<void> | undefined;
   /** The row with that id is gone. */
   disarm(id: number): void;
   pausesChanged(): void;
@@ -29,46 +37,65 @@ interface Written {
   group?: string | null;
 }
 
+export interface Announced {
+  delay: Written;
+  /** As the statement answered; what wrote nothing is not announced. */
+  placed: Placed;
+  /** The delay keeps its `last_error`, and so runs alone. */
+  failed?: boolean;
+}
+
 const REMOVED = new Set(['cancelled', 'discarded']);
 
-/** Announces writes to the engine, and as the event `written`, once their transaction has committed. */
+/**
+ * Announces writes to the engine, and as the event `written`, once their transaction has committed.
+ * The commit of another library's transaction is not seen: the server announces it, by a hint that
+ * the transaction sends.
+ */
 export class Announcements {
   constructor(
     private readonly engine: CommittedWrites,
     private readonly events: DelayEvents,
   ) {}
 
-  /**
-   * @param placed as the statement answered; what wrote nothing is not announced
-   * @param failed the delay keeps its `last_error`, and so runs alone
-   * @param answeredAtMs `performance.now()` at the answer
-   */
-  announce(
-    manager: EntityManager | undefined,
-    delay: Written,
-    placed: Placed,
-    failed = false,
-    answeredAtMs = performance.now(),
+  /** @returns what has to be awaited within the transaction, if anything */
+  announce(joined: Joined | undefined, all: readonly Announced[]): Promise<void> | undefined {
+    if (joined instanceof ForeignTransaction) {
+      const wakes = all.flatMap(({ delay, placed, failed = false }) => {
+        const wake = REMOVED.has(placed.verdict) ? undefined : wakeOf(delay, placed, failed);
+        return wake === undefined ? [] : [wake];
+      });
+      return this.engine.hintInside(joined.runner(), wakes, all[0]?.placed.nowMs ?? 0);
+    }
+    const answeredAtMs = performance.now();
+    for (const one of all) this.#announce(joined, one, answeredAtMs);
+    return undefined;
+  }
+
+  #announce(
+    joined: EntityManager | undefined,
+    { delay, placed, failed = false }: Announced,
+    answeredAtMs: number,
   ): void {
     const { engine } = this;
-    const { verdict, id, epoch, wakeMs, nowMs, group = delay.group ?? null } = placed;
+    const { verdict, id, nowMs } = placed;
+    const wake = wakeOf(delay, placed, failed);
     if (REMOVED.has(verdict)) {
-      engine.afterCommit.onCommit(manager, (certain) => {
+      engine.afterCommit.onCommit(joined, (certain) => {
         // Otherwise the cancel may have been undone and the row may still exist: its wake stays.
         if (certain) this.engine.disarm(id);
         this.#tell(delay, id, 'cancelled', null, certain);
       });
     } else if (verdict === 'rerun') {
-      engine.afterCommit.onCommit(manager, (certain) => {
+      engine.afterCommit.onCommit(joined, (certain) => {
         this.engine.rerunAsked();
         this.#tell(delay, id, verdict, null, certain);
       });
-    } else if (epoch !== null && wakeMs !== null) {
-      const wake = { id, epoch, name: delay.name, group, wakeMs, stalled: false, failed };
+    } else if (wake !== undefined) {
       const written = { databaseMs: nowMs, monotonicMs: answeredAtMs };
-      engine.afterCommit.onCommit(manager, (certain) => {
+      engine.afterCommit.onCommit(joined, (certain) => {
         this.engine.announce(wake, written, certain);
-        this.#tell(delay, id, verdict, wakeMs, certain);
+        this.#tell(delay, id, verdict, wake.wakeMs, certain);
       });
     }
   }
@@ -84,4 +111,14 @@ export class Announcements {
     const wakeAt = wakeMs === null ? null : new Date(wakeMs);
     this.events.emit('written', { id: String(id), name, key, verdict, wakeAt, certain });
   }
+}
+
+/** Undefined for what has written no wake. */
+function wakeOf(
+  delay: Written,
+  { id, epoch, wakeMs, group = delay.group ?? null }: Placed,
+  failed: boolean,
+): Wake | undefined {
+  if (epoch === null || wakeMs === null) return undefined;
+  return { id, epoch, name: delay.name, group, wakeMs, stalled: false, failed };
 }

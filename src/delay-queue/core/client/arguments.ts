@@ -40,7 +40,7 @@ const PAGE_DEFAULT = 100;
 /** How long a cancel waits by default for an attempt to end. */
 const ABORT_WITHIN_MS = 5_000;
 
-/** Checked elsewhere: the manager where the transaction is chosen. */
+/** Checked elsewhere: manager and tx where the transaction is chosen. */
 const asGiven: ValueCheck<never> = (value) => value as never;
 
 const pageSize: ValueCheck<number> = (value, field) => checkInteger(value, field, 1, PAGE_MAX);
@@ -59,23 +59,24 @@ const onProgress: ValueCheck<never> = (value, field) => {
 };
 
 /** The options of each kind of call, in the order in which a refusal lists them. */
-const CHANGE = { manager: asGiven, by: text(255) };
+const JOINS = { manager: asGiven, tx: asGiven };
+const CHANGE = { ...JOINS, by: text(255) };
 const MATCHING = { ...CHANGE, signal, onProgress };
 const ERASE = { ...MATCHING, dryRun: flag, operations: flag };
 const CANCEL = { ...CHANGE, running: asGiven, abortWithin: asGiven };
-const PAGE = { limit: pageSize, after: checkId, payload: flag, manager: asGiven };
-const HISTORY = { limit: pageSize, after: asGiven, manager: asGiven };
+const PAGE = { limit: pageSize, after: checkId, payload: flag, ...JOINS };
+const HISTORY = { limit: pageSize, after: asGiven, ...JOINS };
 const STORY = { ...HISTORY, payload: flag };
 const GROUP_ORDERS: readonly GroupOrder[] = ['total', ...LIVE_STATES, 'overdue', 'oldestOverdueMs'];
-const TOP_GROUPS = { orderBy: oneOf(GROUP_ORDERS), limit: pageSize, manager: asGiven };
-const RESUME = { group: checkGroup, by: CHANGE.by, manager: asGiven };
+const TOP_GROUPS = { orderBy: oneOf(GROUP_ORDERS), limit: pageSize, ...JOINS };
+const RESUME = { group: checkGroup, by: CHANGE.by, ...JOINS };
 const PAUSE = {
   group: checkGroup,
   reason: text(1_000),
   for: (value: unknown, field: string) => parseDurationBetween(value, field, '1ms', '36525d'),
   until: instantOf,
   by: CHANGE.by,
-  manager: asGiven,
+  ...JOINS,
 };
 
 function optionsOf<Checks extends Record<string, ValueCheck<unknown>>>(
@@ -95,7 +96,7 @@ export function nameAndKeyOf<N extends string>(
   key: unknown,
   options: unknown = {},
 ): NameAndKey<N> {
-  checkKnownOptions(options, 'options', ['manager']);
+  checkKnownOptions(options, 'options', Object.keys(JOINS));
   return { name: checkName(name) as N, key: checkKey(key) };
 }
 

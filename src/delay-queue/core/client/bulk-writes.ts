@@ -1,4 +1,3 @@
-import type { EntityManager } from 'typeorm';
 import type { ChangeOptions } from '../api/delay.js';
 import type { MoveTo } from '../config/durations.js';
 import type { ResolvedOptions } from '../config/options.js';
@@ -7,9 +6,9 @@ import { type Changed, ManyStore, type ManyVerb, type TargetList } from '../stor
 import { inLockOrder, type NameAndKey } from '../store/rows/delay-rows.js';
 import type { RowFilter } from '../store/filter.table.js';
 import { StatementSize } from '../store/statement-size.js';
-import type { Transactions } from '../transactions/transactions.js';
+import type { Joined, Transactions } from '../transactions/transactions.js';
 import { type ActingAttempt, actingCall } from '../transactions/handler-context.js';
-import type { Announcements } from './announcements.js';
+import type { Announced, Announcements } from './announcements.js';
 import type { Target } from './arguments.js';
 import { type ChangeResult, changeResult } from './results.js';
 import type { SelfReschedules } from './self-reschedules.js';
@@ -47,23 +46,23 @@ export class ManyWrites {
     if (targets.length === 0) return [];
     const lists = listsOf(targets);
     const keyed = lists.flatMap(({ list }) => (list.of === 'keys' ? list.targets : []));
-    const { changed, manager } = await transaction.inOrder(keyed, async () => {
+    const { changed, joined } = await transaction.inOrder(keyed, async () => {
       await first?.();
       const { length } = targets;
       return await this.transactions.runSized(
         this.#size,
         transaction,
         length,
-        async (most, joined, its) => {
+        async (most, its, runner) => {
           const how = { to, by: options.by };
           return {
-            changed: await this.write(verb, inParts(lists, most), joined, its, how),
-            manager: joined,
+            changed: await this.write(verb, inParts(lists, most), its, runner, how),
+            joined: its,
           };
         },
       );
     });
-    this.announce(manager, changed.values());
+    await this.announce(joined, changed.values());
     return targets.map((_, index) => changeResult<Verdict>(changed.get(index) as Changed));
   }
 
@@ -71,12 +70,12 @@ export class ManyWrites {
   async write(
     verb: ManyVerb,
     lists: Iterable<List>,
-    manager: EntityManager,
+    joined: Joined,
     runner: Runner,
     how: { to: MoveTo | undefined; filter?: RowFilter; by?: string | undefined },
   ): Promise<Map<number, Changed>> {
     const changed = new Map<number, Changed>();
-    const own = actingCall(manager)?.attempts ?? [];
+    const own = actingCall(joined)?.attempts ?? [];
     for (const { list, indexes } of lists) {
       const answers = await this.#store.change(verb, runner, list, own, how);
       for (const [position, answer] of answers.entries()) {
@@ -84,7 +83,7 @@ export class ManyWrites {
       }
     }
     const { to } = how;
-    if (to !== undefined) await this.#moveOwn(changed, own, to, manager, runner);
+    if (to !== undefined) await this.#moveOwn(changed, own, to, joined, runner);
     return changed;
   }
 
@@ -93,25 +92,25 @@ export class ManyWrites {
     changed: Map<number, Changed>,
     acting: readonly ActingAttempt[],
     to: MoveTo,
-    manager: EntityManager,
+    joined: Joined,
     runner: Runner,
   ): Promise<void> {
     for (const [index, { verdict, id }] of changed) {
       if (verdict !== 'running') continue;
       const own = acting.find((attempt) => attempt.id === id);
       if (own === undefined) continue;
-      const moved = await this.selfReschedules.reschedule(own, manager, runner, to);
+      const moved = await this.selfReschedules.reschedule(own, joined, runner, to);
       if (moved === undefined) continue;
       changed.set(index, { ...moved, name: own.name, key: own.key, failed: false });
     }
   }
 
-  announce(manager: EntityManager, all: Iterable<Changed>): void {
-    const answeredAtMs = performance.now();
+  announce(joined: Joined, all: Iterable<Changed>): Promise<void> | undefined {
+    const written: Announced[] = [];
     for (const { name, key, failed, ...placed } of all) {
-      if (name === null) continue;
-      this.announcements.announce(manager, { name, key }, placed, failed, answeredAtMs);
+      if (name !== null) written.push({ delay: { name, key }, placed, failed });
     }
+    return this.announcements.announce(joined, written);
   }
 }
 

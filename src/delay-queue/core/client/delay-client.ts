@@ -1,5 +1,5 @@
 import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import type {
   CancelResult,
   ChangeOptions,
@@ -22,7 +22,12 @@ import {
   type NewDelay,
   type Placed,
 } from '../store/rows/delay-rows.js';
-import { type CallersTransaction, isAlone, Transactions } from '../transactions/transactions.js';
+import {
+  type CallersTransaction,
+  isAlone,
+  type Joined,
+  Transactions,
+} from '../transactions/transactions.js';
 import { type ActingAttempt, ownAttempt, surroundingBy } from '../transactions/handler-context.js';
 import { OutsideTransactions } from '../transactions/outside-transactions.js';
 import { Aborts, type AbortsEngine } from './aborts.js';
@@ -105,12 +110,14 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   ): Promise<ScheduleResult> {
     const transaction = this.#transactions.of(options, 'write');
     const ready = this.#transactions.inTime(transaction, given);
-    const own = ownAttempt(transaction.manager, delay);
+    const own = ownAttempt(transaction.joined, delay);
     const placed =
       isAlone(transaction, own) && !needsClock(delay) && delay.reruns !== true
         ? await this.#coalesced.schedule(delay, ready)
         : await this.#schedule(delay, transaction, own, ready);
-    return this.#scheduled(transaction.manager, delay, placed);
+    const told = this.#scheduled(transaction.joined, [{ delay, placed }]);
+    if (told !== undefined) await told;
+    return changeResult<ScheduleResult['verdict']>(placed);
   }
 
   async scheduleMany(
@@ -121,13 +128,14 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
     const transaction = this.#transactions.of(options, 'write');
     const ready = this.#transactions.inTime(transaction, given);
     const { sorted, indexes } = inLockOrder(delays);
-    const { placed, manager } = await this.#allOrNone.write(sorted, transaction, ready);
+    const { placed, joined } = await this.#allOrNone.write(sorted, transaction, ready);
     const results = Array.from<ScheduleResult>({ length: delays.length });
-    const answeredAtMs = performance.now();
-    for (const [position, delay] of sorted.entries()) {
+    const written = sorted.map((delay, position) => {
       const one = placed[position] as Placed;
-      results[indexes[position] as number] = this.#scheduled(manager, delay, one, answeredAtMs);
-    }
+      results[indexes[position] as number] = changeResult<ScheduleResult['verdict']>(one);
+      return { delay, placed: one };
+    });
+    await this.#scheduled(joined, written);
     return results;
   }
 
@@ -145,14 +153,14 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
 
   async #cancel(target: NameAndKey, options: ChangeOptions): Promise<CancelResult> {
     const transaction = this.#transactions.of(options, 'write');
-    const { manager, runner, inOrder } = transaction;
-    const own = ownAttempt(manager, target);
+    const { joined, runner, inOrder } = transaction;
+    const own = ownAttempt(joined, target);
     const { by } = options;
     const placed =
       isAlone(transaction, own) && by === undefined
         ? await this.#coalesced.cancel(target)
         : await inOrder([target], () => this.#store.cancel(runner, target, own, by));
-    this.#announcements.announce(manager, target, placed);
+    await this.#announcements.announce(joined, [{ delay: target, placed }]);
     return changeResult<CancelResult['verdict']>(placed);
   }
 
@@ -175,26 +183,26 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
     options: ChangeOptions,
   ): Promise<RescheduleResult> {
     const transaction = this.#transactions.of(options, 'write');
-    const { manager, runner, inOrder } = transaction;
-    const own = ownAttempt(manager, target);
+    const { joined, runner, inOrder } = transaction;
+    const own = ownAttempt(joined, target);
     const { by } = options;
     const move = { ...target, to };
     const placed =
       isAlone(transaction, own) && by === undefined
         ? await this.#coalesced.reschedule(move)
         : await inOrder([target], async () => {
-            const moved = own && (await this.#selfReschedules.reschedule(own, manager, runner, to));
+            const moved = own && (await this.#selfReschedules.reschedule(own, joined, runner, to));
             return moved ?? (await this.#store.reschedule(runner, move, by));
           });
-    this.#announcements.announce(manager, target, placed);
+    await this.#announcements.announce(joined, [{ delay: target, placed }]);
     return changeResult<RescheduleResult['verdict']>(placed);
   }
 
   async retryDead(target: NameAndKey, options: ChangeOptions): Promise<RetryDeadResult> {
-    const { manager, runner, inOrder } = this.#transactions.of(options, 'write');
+    const { joined, runner, inOrder } = this.#transactions.of(options, 'write');
     const placed = await inOrder([target], () => this.#store.retryDead(runner, target, options.by));
     if (placed === undefined) return { verdict: 'absent' };
-    this.#announcements.announce(manager, target, placed, true);
+    await this.#announcements.announce(joined, [{ delay: target, placed, failed: true }]);
     return changeResult<'retried'>(placed);
   }
 
@@ -233,7 +241,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   /** Writes a delay that is not coalesced: in a caller's transaction, or of a handler about its own delay. */
   async #schedule(
     delay: NewDelay,
-    { manager, runner, inOrder }: CallersTransaction,
+    { joined, runner, inOrder }: CallersTransaction,
     own: ActingAttempt | undefined,
     ready: Promise<void> | undefined,
   ): Promise<Placed> {
@@ -244,7 +252,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
         : [delay];
       const self = this.#selfReschedules;
       const moved =
-        own && (await self.schedule(own, manager, runner, goneOn(own, timed[0] as NewDelay)));
+        own && (await self.schedule(own, joined, runner, goneOn(own, timed[0] as NewDelay)));
       if (moved) return moved;
       const placed = await this.#store.place(runner, timed);
       return (await this.#store.rerun(runner, timed, placed))[0] as Placed;
@@ -252,16 +260,15 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   #scheduled(
-    manager: EntityManager | undefined,
-    delay: NewDelay,
-    placed: Placed,
-    answeredAtMs?: number,
-  ): ScheduleResult {
+    joined: Joined | undefined,
+    written: readonly { delay: NewDelay; placed: Placed }[],
+  ): Promise<void> | undefined {
     if (!this.#hasScheduled) this.engine.scheduled();
     this.#hasScheduled = true;
-    const how = delay.repeat?.how;
-    if (how !== undefined && 'cron' in how) this.engine.usesZone(how.timeZone);
-    this.#announcements.announce(manager, delay, placed, false, answeredAtMs);
-    return changeResult<ScheduleResult['verdict']>(placed);
+    for (const { delay } of written) {
+      const how = delay.repeat?.how;
+      if (how !== undefined && 'cron' in how) this.engine.usesZone(how.timeZone);
+    }
+    return this.#announcements.announce(joined, written);
   }
 }

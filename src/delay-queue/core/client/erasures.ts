@@ -31,8 +31,8 @@ export class Erasures {
    */
   async erase(filter: RowFilter, options: EraseOptions): Promise<EraseCounts> {
     if (options.dryRun === true) return await this.count(filter, options);
-    const { signal, onProgress, operations = true, by, manager } = options;
-    const { runner, inOrder } = this.transactions.of({ manager }, 'write');
+    const { signal, onProgress, operations = true, by, manager, tx } = options;
+    const { runner, inOrder } = this.transactions.of({ manager, tx }, 'write');
     const counts: EraseCounts = { ...NOTHING };
     const tell = async (): Promise<void> => {
       await adopted<unknown>(onProgress?.({ ...counts }));
@@ -53,6 +53,7 @@ export class Erasures {
     await this.matching.change<'cancelled' | 'running'>('erase', filter, {
       by,
       manager,
+      tx,
       signal,
       onProgress: async ({ cancelled, running }, changed) => {
         Object.assign(counts, { erased: reruns + cancelled, running });
@@ -74,9 +75,9 @@ export class Erasures {
   /** What an erase would remove now. */
   async count(
     filter: RowFilter,
-    { manager, operations = true }: Pick<EraseOptions, 'manager' | 'operations'>,
+    { manager, tx, operations = true }: Pick<EraseOptions, 'manager' | 'tx' | 'operations'>,
   ): Promise<EraseCounts> {
-    const { runner, inOrder } = this.transactions.of({ manager }, 'read');
+    const { runner, inOrder } = this.transactions.of({ manager, tx }, 'read');
     return await inOrder('all', async () => {
       const { running = 0, ...others } = Object.fromEntries(
         await this.#selection.countByState(runner, filter, COUNTED_MAX),

@@ -58,8 +58,8 @@ export class Pausing {
     return (await run([], () => this.#store.list(runner))).map(pauseOf);
   }
 
-  #told({ manager }: CallersTransaction): void {
-    this.engine.afterCommit.onCommit(manager, () => this.engine.pausesChanged());
+  #told({ joined }: CallersTransaction): void {
+    this.engine.afterCommit.onCommit(joined, () => this.engine.pausesChanged());
   }
 }
 

@@ -12,6 +12,7 @@ export const readingClient = (dataSource: DataSource, options: ResolvedOptions):
 const unstarted = (dataSource: DataSource): ClientEngine => ({
   afterCommit: new AfterCommit(dataSource),
   callers: undefined,
+  hintInside: () => undefined,
   handlersPids: [],
   held: () => undefined,
   abort: async () => {},

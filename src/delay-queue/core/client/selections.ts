@@ -260,19 +260,19 @@ export class Matching {
     most: number,
     found: (runner: Runner, limit: number) => Promise<readonly number[]>,
   ): Promise<{ ids: readonly number[]; isLast: boolean; changed: Map<number, Changed> }> {
-    const { manager, ...written } = await this.transactions.runSized(
+    const { joined, ...written } = await this.transactions.runSized(
       this.#size,
       transaction,
       most,
-      async (limit, joined, runner) => {
+      async (limit, its, runner) => {
         const ids = await found(runner, limit);
         const list: TargetList = { of: 'ids', targets: ids.map((id) => ({ id })) };
         const lists = [{ list, indexes: [...ids.keys()] }];
-        const changed = await this.many.write(verb, lists, joined, runner, { to, filter, by });
-        return { ids, isLast: ids.length < limit, changed, manager: joined };
+        const changed = await this.many.write(verb, lists, its, runner, { to, filter, by });
+        return { ids, isLast: ids.length < limit, changed, joined: its };
       },
     );
-    this.many.announce(manager, written.changed.values());
+    await this.many.announce(joined, written.changed.values());
     return written;
   }
 }

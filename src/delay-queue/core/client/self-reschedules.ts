@@ -1,4 +1,3 @@
-import type { EntityManager } from 'typeorm';
 import type { MoveTo } from '../config/durations.js';
 import type { Runner } from '../database/runner.js';
 import type { DelayStore, OwnChange } from '../store/delay.store.js';
@@ -6,6 +5,7 @@ import type { NewDelay, Placed } from '../store/rows/delay-rows.js';
 import type { LockWait } from '../store/sql/fragments/clock.js';
 import { declaredInCode, extrasText } from '../store/write-answers.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
+import type { Joined } from '../transactions/transactions.js';
 import { type ActingAttempt, ownAttempt } from '../transactions/handler-context.js';
 
 /** A handler's writes about its own delay. Its attempt holds the row, which moves on in place. */
@@ -21,7 +21,7 @@ export class SelfReschedules {
    * error rolls the transaction back, and the attempts hold their rows as before.
    */
   async scheduleAll(
-    manager: EntityManager | undefined,
+    manager: Joined | undefined,
     runner: Runner,
     delays: readonly NewDelay[],
   ): Promise<Placed[]> {
@@ -44,7 +44,7 @@ export class SelfReschedules {
    */
   schedule(
     own: ActingAttempt,
-    manager: EntityManager | undefined,
+    manager: Joined | undefined,
     runner: Runner,
     delay: NewDelay,
   ): Promise<Placed | undefined> {
@@ -56,7 +56,7 @@ export class SelfReschedules {
   /** Moves the attempt's own row. Returns undefined when the attempt no longer holds it. */
   reschedule(
     own: ActingAttempt,
-    manager: EntityManager | undefined,
+    manager: Joined | undefined,
     runner: Runner,
     to: MoveTo,
   ): Promise<Placed | undefined> {
@@ -66,7 +66,7 @@ export class SelfReschedules {
 
   async #moveOn<Verdict extends string>(
     own: ActingAttempt,
-    manager: EntityManager | undefined,
+    manager: Joined | undefined,
     runner: Runner,
     to: MoveTo,
     change: OwnChange<Verdict>,

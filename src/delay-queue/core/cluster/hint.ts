@@ -149,5 +149,5 @@ const isId = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) > 0;
 
 export const HINTS = byPurpose({
-  hint: 'SELECT pg_catalog.pg_notify($1::text, hint) FROM pg_catalog.unnest($2::text[]) AS hint',
+  hint: 'SELECT pg_catalog.pg_notify($1::text, hint)::text AS sent FROM pg_catalog.unnest($2::text[]) AS hint',
 });

@@ -79,10 +79,22 @@ export class Notifier {
 
   async #notify(hints: readonly string[]): Promise<void> {
     try {
-      await this.runner.query(HINTS.hint, [this.channel, texts(hints)]);
+      await sendHints(this.runner, this.channel, hints);
       this.#health.worked();
     } catch (error) {
       this.#health.failed(error);
     }
   }
+}
+
+const sendHints = (runner: Runner, channel: string, hints: readonly string[]): Promise<unknown> =>
+  runner.query(HINTS.hint, [channel, texts(hints)]);
+
+/** Sends hints in a caller's transaction: the server delivers them when that commits. */
+export async function hintWakes(
+  runner: Runner,
+  channel: string,
+  wakes: readonly Wake[],
+): Promise<void> {
+  if (wakes.length > 0) await sendHints(runner, channel, encodeWakes(wakes));
 }

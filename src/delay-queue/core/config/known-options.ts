@@ -215,7 +215,8 @@ const CALLED_ELSEWHERE = new Map(
     group: 'groupid queuename tenant tenantid partitionkey',
     headers: 'meta metadata tags',
     repeat: 'cron every pattern interval',
-    manager: 'tx transaction entitymanager queryrunner db',
+    manager: 'transaction entitymanager queryrunner',
+    tx: 'trx db client',
   }).flatMap(([ours, theirs]) => theirs.split(' ').map((name) => [name, ours] as const)),
 );
 
@@ -232,7 +233,7 @@ const ENDLESS =
   'is only for `repeat` of a `schedule`: each start declares this delay again, so it cannot end';
 
 function hintFor(name: string, field: string, known: readonly string[]): string {
-  if (field === 'to' && (name === 'by' || name === 'manager')) {
+  if (field === 'to' && (name === 'by' || name === 'manager' || name === 'tx')) {
     return `goes in the argument behind the time: { ${name} }`;
   }
   if (known.includes('maxWait') && Object.hasOwn(IN_THE_CALL, name)) {

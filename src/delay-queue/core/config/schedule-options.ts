@@ -37,8 +37,8 @@ const SCHEDULE_OPTIONS = [
   'headers',
   'repeat',
 ];
-/** `manager` is checked elsewhere. */
-const CALL_OPTIONS = [...SCHEDULE_OPTIONS, 'manager'];
+/** `manager` and `tx` are checked elsewhere. */
+const CALL_OPTIONS = [...SCHEDULE_OPTIONS, 'manager', 'tx'];
 const ITEM_PARTS = [...SCHEDULE_OPTIONS, 'name', 'payload'];
 
 /** @throws DelayInvalidError naming the option; an unknown one gets a suggestion */

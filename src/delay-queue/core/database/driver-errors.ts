@@ -10,6 +10,50 @@ export function readSqlState(error: unknown): string | undefined {
   return typeof error.code === 'string' && SQLSTATE.test(error.code) ? error.code : undefined;
 }
 
+/** What an error of Postgres has besides its SQLSTATE. */
+interface ErrorFields {
+  schema?: string;
+  table?: string;
+  constraint?: string;
+  /** Where in the statement itself, not in a function that it called. */
+  position?: string;
+  /** The function of the server: the same in all languages, unlike the message. */
+  routine?: string;
+  severity?: string;
+}
+
+/** The server's error in what another library than TypeORM made of it; undefined if there is none. */
+export function serverErrorIn(
+  error: unknown,
+): (ErrorFields & { code: string; message: string }) | undefined {
+  for (let one = error, depth = 0; one instanceof Error && depth < 5; depth += 1) {
+    const its = one as ErrorFields & WrappedError;
+    const prismas = its.meta?.driverAdapterError?.cause;
+    // Prisma's own code, P2010, looks like an SQLSTATE.
+    const code = prismas?.originalCode ?? its.code;
+    if (typeof code === 'string' && SQLSTATE.test(code)) {
+      const message = prismas?.originalMessage ?? one.message;
+      const { schema, table, constraint, position, routine, severity } = its;
+      const fields = { schema, table, constraint, position, routine, severity };
+      const known = Object.entries(fields).filter(([, value]) => value !== undefined);
+      return { ...(Object.fromEntries(known) as ErrorFields), code, message };
+    }
+    one = its.cause ?? its.original;
+  }
+  return undefined;
+}
+
+interface WrappedError {
+  code?: unknown;
+  cause?: unknown;
+  /** Sequelize. */
+  original?: unknown;
+  /** Prisma. */
+  meta?: {
+    driverAdapterError?: { cause?: { originalCode?: string; originalMessage?: string } };
+  };
+}
+
 /**
  * SQLSTATEs about the data, a constraint, a trigger or a right: the same statement would be refused
  * again.
@@ -127,15 +171,23 @@ export function lockedOrTaken(error: unknown): boolean {
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout';
 
-/** What an error of Postgres has besides its SQLSTATE. */
-interface ErrorFields {
-  schema?: string;
-  table?: string;
-  constraint?: string;
-  /** Where in the statement itself, not in a function that it called. */
-  position?: string;
-  /** The function of the server: the same in all languages, unlike the message. */
-  routine?: string;
+/** ORMs keep a failed query's parameters; Postgres quotes rows, values, inner statements. */
+const DATA_FIELDS = ['parameters', 'params', 'values', 'detail', 'where', 'internalQuery'];
+
+/** Where an ORM's error holds the driver's, whose fields it may have copied. */
+const DRIVER_ERRORS = ['driverError', 'cause', 'original', 'parent'];
+
+/**
+ * Removes data from a database error: applications log all of its properties, and a payload's data
+ * may not belong in a log. Class, message, code and stack stay; the server's log has the rest.
+ */
+export function dropData(error: unknown): void {
+  if (!(error instanceof Error)) return;
+  for (const field of DATA_FIELDS) Reflect.deleteProperty(error, field);
+  for (const field of DRIVER_ERRORS) {
+    const inner: unknown = Reflect.get(error, field);
+    if (inner !== error) dropData(inner);
+  }
 }
 
 /**

@@ -138,7 +138,7 @@ export class DelayAdmin {
    * @returns a number
    */
   async count(filter: DelayFilter | HistoryFilter, options: InTransaction = {}): Promise<number> {
-    checkKnownOptions(options, 'options', ['manager']);
+    checkKnownOptions(options, 'options', ['manager', 'tx']);
     return await this.client.matching.count(liveOrEndedFilter(filter), options);
   }
 
@@ -188,7 +188,7 @@ export class DelayAdmin {
   ): Promise<DelayExplanation> {
     if (typeof which === 'object') {
       const options = (keyOrOptions ?? {}) as InTransaction;
-      checkKnownOptions(options, 'options', ['manager']);
+      checkKnownOptions(options, 'options', ['manager', 'tx']);
       return await this.client.matching.explain(targetOf(which), options);
     }
     const options = given ?? {};
@@ -202,7 +202,7 @@ export class DelayAdmin {
    * @returns counts per name, the live nodes, and the pauses
    */
   async stats(options: InTransaction = {}): Promise<DelayStats> {
-    checkKnownOptions(options, 'options', ['manager']);
+    checkKnownOptions(options, 'options', ['manager', 'tx']);
     return await this.client.matching.stats(options);
   }
 

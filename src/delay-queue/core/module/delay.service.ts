@@ -98,7 +98,7 @@ export class DelayService {
     items: readonly ScheduleItem[],
     options: InTransaction = {},
   ): Promise<ScheduleResult[]> {
-    checkKnownOptions(options, 'options', ['manager']);
+    checkKnownOptions(options, 'options', ['manager', 'tx']);
     const { payloads } = this.options;
     const about = this.#calls.isHeard('schedule') ? aboutItems(items) : undefined;
     if (about === undefined || about.count === 0) {

@@ -3,6 +3,7 @@ import type { AfterQueryEvent, BeforeQueryEvent } from 'typeorm/subscriber/event
 import type { TransactionCommitEvent } from 'typeorm/subscriber/event/TransactionCommitEvent.js';
 import type { TransactionRollbackEvent } from 'typeorm/subscriber/event/TransactionRollbackEvent.js';
 import { DelayInvalidError, DelayRolledBackError } from '../api/errors.js';
+import { ForeignTransaction } from './foreign-transaction.js';
 import { SessionWatch, type TransactionEnd } from '../database/session-watch.js';
 import { transactionEndIn } from './transaction-end.js';
 
@@ -265,8 +266,12 @@ export class AfterCommit {
     this.#ends.letGo(this);
   }
 
-  /** Runs `committed` after the commit of the manager's transaction, or now if there is none. */
-  onCommit(manager: EntityManager | undefined, committed: Committed): void {
+  /**
+   * Runs `committed` after the commit of the manager's transaction, or now if there is none; never
+   * for a transaction of another library, whose end is not seen.
+   */
+  onCommit(manager: EntityManager | ForeignTransaction | undefined, committed: Committed): void {
+    if (manager instanceof ForeignTransaction) return;
     const runner = manager?.queryRunner;
     if (runner === undefined) return committed(true);
     const unlessStopped: Committed = (certain) => {
@@ -280,7 +285,10 @@ export class AfterCommit {
    * Runs `rolledBack` if what the transaction does now is rolled back, or its session ends without
    * a reported commit; never without a transaction.
    */
-  onRollback(manager: EntityManager | undefined, rolledBack: () => void): void {
+  onRollback(
+    manager: Pick<EntityManager, 'queryRunner'> | undefined,
+    rolledBack: () => void,
+  ): void {
     const runner = manager?.queryRunner;
     if (runner !== undefined) this.#ends.leave(runner, { rolledBack });
   }

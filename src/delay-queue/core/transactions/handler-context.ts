@@ -31,6 +31,9 @@ export interface ActingAttempt extends OwnAttempt {
   movedOn: boolean;
 }
 
+/** A manager, or the transaction of another library, which has no runner. */
+type Joining = Pick<EntityManager, 'queryRunner'>;
+
 /** Tells the engine's statements from a handler's on the same runner. */
 export class EngineSide {
   /** Runs the engine's work. Everything it calls, such as subscribers, counts as the engine. */
@@ -78,11 +81,16 @@ export function currentCall(): ActingCall | undefined {
 }
 
 /** The transactional call that the manager was made for, even if that call is over. */
-export const callOfManager = ({ queryRunner }: EntityManager): ActingCall | undefined =>
+export const callOfManager = ({ queryRunner }: Joining): ActingCall | undefined =>
   queryRunner && byRunner.get(queryRunner);
 
-/** The call that writes: found by its manager if transactional, by async context if plain. */
-export function actingCall(manager: EntityManager | undefined): ActingCall | undefined {
+/**
+ * The call that writes: found by its manager if transactional, by async context if plain. None in a
+ * transaction of another library, whose rollback would not be seen: there a handler's own row counts
+ * as running.
+ */
+export function actingCall(manager: Joining | undefined): ActingCall | undefined {
+  if (manager !== undefined && !isManager(manager)) return undefined;
   const call = manager && callOfManager(manager);
   if (call !== undefined) return call;
   const current = currentCall();
@@ -91,7 +99,7 @@ export function actingCall(manager: EntityManager | undefined): ActingCall | und
 
 /** The attempt of the calling handler, if it runs on that delay. */
 export const ownAttempt = (
-  manager: EntityManager | undefined,
+  manager: Joining | undefined,
   { name, key }: { name: string; key: string | null },
 ): ActingAttempt | undefined => actingCall(manager)?.attemptOf(name, key);
 

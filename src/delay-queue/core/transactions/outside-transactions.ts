@@ -5,6 +5,7 @@ import { givenPoolOptions } from '../database/postgres-driver.js';
 import { BorrowedConnection } from '../database/borrowed-connection.js';
 import { effectiveQueryTimeoutMs } from '../database/connection-config.js';
 import {
+  dropData,
   isInFailedTransaction,
   isReadOnly,
   isRefusedByServer,
@@ -164,20 +165,6 @@ const isOutcome = (error: unknown): boolean =>
 function driverCause(error: unknown): unknown {
   dropData(error);
   return error instanceof QueryFailedError ? error.driverError : error;
-}
-
-/** TypeORM keeps a failed query's parameters; Postgres quotes rows, values, inner statements. */
-const DATA_FIELDS = ['parameters', 'detail', 'where', 'internalQuery'];
-
-/**
- * Removes data from a database error: applications log all of its properties, and a payload's data
- * may not belong in a log. Class, message, code and stack stay; the server's log has the rest.
- */
-export function dropData(error: unknown): void {
-  if (!(error instanceof Error)) return;
-  for (const field of DATA_FIELDS) Reflect.deleteProperty(error, field);
-  // TypeORM's error copies the driver's error and also holds it.
-  if ('driverError' in error) dropData(error.driverError);
 }
 
 /** Postgres breaks a deadlock by failing one of its transactions, which is undone. */

@@ -1,14 +1,15 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { ignoreRejection } from '../api/adopted.js';
-import type { InTransaction } from '../api/delay.js';
+import type { DelayTransaction, InTransaction } from '../api/delay.js';
 import { DelayInvalidError, DelayShutdownError } from '../api/errors.js';
 import { ownOption, readable, shown } from '../config/known-options.js';
 import { bring, UNCOMPILED } from '../database/connection-config.js';
-import { explainError, isRefusedByServer, isTooMuch } from '../database/driver-errors.js';
+import { dropData, explainError, isRefusedByServer, isTooMuch } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import { owningDataSource, SessionWatch } from '../database/session-watch.js';
 import type { StatementSize } from '../store/statement-size.js';
 import { CallsInOrder } from './calls-in-order.js';
+import { ForeignTransaction, ServerError } from './foreign-transaction.js';
 import {
   belongsInside,
   isEnding,
@@ -25,11 +26,14 @@ import {
   isManager,
   type Surrounding,
 } from './handler-context.js';
-import { despiteDeadlocks, dropData, type OutsideTransactions } from './outside-transactions.js';
+import { despiteDeadlocks, type OutsideTransactions } from './outside-transactions.js';
 
-/** Where a write runs. Without a manager, it is its own transaction. */
+/** What a call joins: a transaction of TypeORM, or of another library. */
+export type Joined = EntityManager | ForeignTransaction;
+
+/** Where a write runs. Without `joined`, it is its own transaction. */
 export interface CallersTransaction {
-  manager: EntityManager | undefined;
+  joined: Joined | undefined;
   runner: Runner;
   /** Runs a call after earlier calls of the same transaction about the same keys. */
   inOrder: CallsInOrder['run'];
@@ -60,7 +64,7 @@ export class Transactions {
     this.#ends = TransactionEnds.of(dataSource);
     const { writes, reads, looks, aside } = outside;
     const alone = (runner: Runner, inOrder = atOnce): CallersTransaction =>
-      this.#explaining({ manager: undefined, runner, inOrder });
+      this.#explaining({ joined: undefined, runner, inOrder });
     this.#alone = {
       write: alone(writes, calls.inOrder),
       read: alone(reads),
@@ -69,7 +73,7 @@ export class Transactions {
     };
   }
 
-  /** @throws DelayShutdownError for calls without a manager, once TypeORM closes its pool */
+  /** @throws DelayShutdownError for calls that join nothing, once TypeORM closes its pool */
   of(options: InTransaction, kind: Kind): CallersTransaction {
     this.#ends.stay();
     const transaction = findTransaction(this.dataSource, options, kind, this.surrounding);
@@ -86,7 +90,8 @@ export class Transactions {
         try {
           return await transaction.inOrder(targets, call);
         } catch (error) {
-          throw explainError(error, this.schema);
+          const explained = explainError(error, this.schema);
+          throw explained instanceof ServerError ? explained.original : explained;
         }
       },
     };
@@ -97,14 +102,14 @@ export class Transactions {
    * the surrounding one may change, and may be over by then.
    */
   inTime(
-    { manager }: CallersTransaction,
+    { joined }: CallersTransaction,
     ready: Promise<unknown> | undefined,
   ): Promise<void> | undefined {
     if (ready === undefined) return undefined;
-    const runner = manager?.queryRunner;
+    const runner = joined?.queryRunner;
     const open = runner === undefined ? undefined : openOn(runner);
     const arrived = ready.then(() => {
-      if (manager === undefined && this.calls.isClosed) throw new DelayShutdownError();
+      if (joined === undefined && this.calls.isClosed) throw new DelayShutdownError();
       if (runner !== undefined && open !== undefined && !isStillOpen(open, runner))
         throw transactionIsOver();
     });
@@ -123,7 +128,7 @@ export class Transactions {
     size: StatementSize,
     transaction: CallersTransaction,
     total: number,
-    write: (most: number, manager: EntityManager, runner: Runner) => Promise<Result>,
+    write: (most: number, joined: Joined, runner: Runner) => Promise<Result>,
   ): Promise<Result> {
     for (;;) {
       const most = Math.max(1, Math.min(size.now, total));
@@ -135,27 +140,28 @@ export class Transactions {
       } catch (error) {
         if (!isRefusedByServer(error) || !isTooMuch(error)) throw error;
         size.failed(most);
-        if (transaction.manager !== undefined || most === 1) throw error;
+        if (transaction.joined !== undefined || most === 1) throw error;
       }
     }
   }
 
   /** In the caller's open transaction, or in one that ends here. */
   async #run<Result>(
-    { manager, runner }: CallersTransaction,
-    write: (manager: EntityManager, runner: Runner) => Promise<Result>,
+    { joined, runner }: CallersTransaction,
+    write: (joined: Joined, runner: Runner) => Promise<Result>,
   ): Promise<Result> {
     const writeAlone: typeof write = async (ours, ourRunner) => {
       // A statement for thousands of rows would be compiled.
       await bring(ourRunner, UNCOMPILED, 'transaction ends');
       return await write(ours, ourRunner);
     };
-    if (manager === undefined) {
+    if (joined === undefined) {
       return await despiteDeadlocks(() => this.outside.transaction(writeAlone));
     }
-    if (await isInTransaction(manager)) return await write(manager, runner);
+    if (joined instanceof ForeignTransaction) return await write(joined, runner);
+    if (await isInTransaction(joined)) return await write(joined, runner);
     return await despiteDeadlocks(() =>
-      manager.transaction((ours) => writeAlone(ours, { ...asRunner(ours), transaction: 'ours' })),
+      joined.transaction((ours) => writeAlone(ours, { ...asRunner(ours), transaction: 'ours' })),
     );
   }
 }
@@ -171,7 +177,9 @@ function findTransaction(
   kind: Kind,
   surrounding?: Surrounding,
 ): CallersTransaction | undefined {
+  const tx = ownOption(options, 'tx', 'options');
   const chosen = managerIn(options);
+  if (tx !== undefined) return foreignTransaction(tx, chosen, kind);
   if (chosen === 'own') return undefined;
   const acting = chosen === undefined ? currentCall() : undefined;
   const isTransactional = acting?.handler.transactional === true;
@@ -201,9 +209,25 @@ function findTransaction(
   SessionWatch.beginIfConnected(queryRunner);
   const calls = CallsInOrder.of(queryRunner);
   return {
-    manager,
+    joined: manager,
     runner: asRunner(manager),
     inOrder: (targets, call) => calls.run(targets, call),
+  };
+}
+
+function foreignTransaction(
+  tx: DelayTransaction,
+  manager: unknown,
+  kind: Kind,
+): CallersTransaction {
+  if (manager !== undefined) {
+    throw new DelayInvalidError('tx', 'give either manager or tx, not both');
+  }
+  const joined = ForeignTransaction.of(tx);
+  return {
+    joined,
+    runner: kind === 'write' ? joined.runner() : joined.reads,
+    inOrder: (targets, call) => joined.calls.run(targets, call),
   };
 }
 
@@ -270,8 +294,13 @@ const isStillOpen = (
 ): boolean =>
   isOpen(runner) && (transaction === undefined || transaction === transactionNow(runner));
 
-/** Whether the manager is in a transaction. Asks the server about one begun in plain SQL. */
-export async function isInTransaction({ queryRunner }: EntityManager): Promise<boolean> {
+/**
+ * Whether a call that joins it is in a transaction. Asks the server about one begun in plain SQL; a
+ * write in another library's transaction proves that by itself.
+ */
+export async function isInTransaction(joined: Joined): Promise<boolean> {
+  if (joined instanceof ForeignTransaction) return true;
+  const { queryRunner } = joined;
   if (queryRunner === undefined) return false;
   if (queryRunner.isTransactionActive) return true;
   await SessionWatch.begin(queryRunner);
@@ -280,8 +309,8 @@ export async function isInTransaction({ queryRunner }: EntityManager): Promise<b
 }
 
 /** Whether a call may be coalesced. */
-export const isAlone = ({ manager }: CallersTransaction, own: ActingAttempt | undefined): boolean =>
-  manager === undefined && own === undefined;
+export const isAlone = ({ joined }: CallersTransaction, own: ActingAttempt | undefined): boolean =>
+  joined === undefined && own === undefined;
 
 /** A read sees what is committed, and waits for no write. */
 const atOnce: CallersTransaction['inOrder'] = (_, call) => call();

@@ -3,12 +3,13 @@ import type { DataSource } from 'typeorm';
 import { DelayConfigError, DelayShutdownError } from '../api/errors.js';
 import { DelayEvents } from '../api/events.js';
 import type { ClientEngine } from '../client/delay-client.js';
-import { Notifier } from '../cluster/notifier.js';
+import { hintWakes, Notifier } from '../cluster/notifier.js';
 import { SessionProof } from '../cluster/session-proof.js';
 import { UnservedNames } from '../cluster/unserved-names.js';
 import { nearest } from '../config/known-options.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import { DATA_SOURCE } from '../database/chosen-data-source.js';
+import type { Runner } from '../database/runner.js';
 import { PERMISSION_DENIED, readSqlState, startError } from '../database/driver-errors.js';
 import { postgresDriver } from '../database/postgres-driver.js';
 import type { HeldAttempt } from '../client/lock-causes.js';
@@ -215,6 +216,16 @@ export class Engine implements ClientEngine {
   announce(wake: Wake, written: WrittenAt, certain: boolean): void {
     this.#unserved?.written(wake.name);
     this.#switch?.announcer.announce(wake, written, certain ? 'confirmed' : 'hinted');
+  }
+
+  hintInside(runner: Runner, wakes: readonly Wake[], nowMs: number): Promise<void> | undefined {
+    const { horizonMs, idleForMs, schema } = this.options;
+    const untilMs = nowMs + Math.max(horizonMs, idleForMs ?? 0);
+    return hintWakes(
+      runner,
+      schema,
+      wakes.filter(({ wakeMs }) => wakeMs <= untilMs),
+    );
   }
 
   /** Set once a node with a `manual` worker has started. */

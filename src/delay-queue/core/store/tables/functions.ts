@@ -57,7 +57,7 @@ END $function$`;
  * Parameters: name, key, what history keeps.
  */
 export const cancelOneSql = (tables: Tables): string =>
-  `SELECT ${cancelOneCall(tables, ['$1', '$2', '$3'])} AS answer`;
+  `SELECT ${cancelOneCall(tables, ['$1::text', '$2::text', '$3::text'])} AS answer WHERE $1::text IS NOT NULL`;
 
 export const cancelOneCall = (tables: Tables, args: readonly string[]): string =>
   `${functionName(tables, CANCEL_ONE)}(${args.join(', ')})`;
@@ -65,8 +65,18 @@ export const cancelOneCall = (tables: Tables, args: readonly string[]): string =
 /** Schedules one delay. A later version needs another name: nodes of this version still call it. */
 const SCHEDULE_ONE = 'schedule_one';
 
+const SCHEDULE_ONE_TYPES = [
+  'text',
+  'text',
+  'text',
+  'float8',
+  'timestamptz',
+  'int',
+  ...EXTRA_NAMES.map((extra) => EXTRAS[extra].type),
+];
+
 const scheduleOneSignature = (tables: Tables): string =>
-  `${functionName(tables, SCHEDULE_ONE)}(text, text, text, float8, timestamptz, int, ${EXTRA_NAMES.map((extra) => EXTRAS[extra].type).join(', ')})`;
+  `${functionName(tables, SCHEDULE_ONE)}(${SCHEDULE_ONE_TYPES.join(', ')})`;
 
 /**
  * As `scheduleNewSql`, for one delay that does not recur, in a caller's transaction. A statement of
@@ -101,7 +111,10 @@ END $function$`;
  * max_attempts, the extras. All but name and payload may be null; one of after_ms and at is.
  */
 export const scheduleOneSql = (tables: Tables): string =>
-  `SELECT ${scheduleOneCall(tables, ['$1', '$2', '$3', '$4', '$5', '$6', ...EXTRA_NAMES.map((_, n) => `$${7 + n}`)])} AS answer`;
+  `SELECT ${scheduleOneCall(
+    tables,
+    SCHEDULE_ONE_TYPES.map((type, n) => `$${n + 1}::${type}`),
+  )} AS answer WHERE $1::text IS NOT NULL`;
 
 export const scheduleOneCall = (tables: Tables, args: readonly string[]): string =>
   `${functionName(tables, SCHEDULE_ONE)}(${args.join(', ')})`;

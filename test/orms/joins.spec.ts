@@ -1,0 +1,222 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { DelayInvalidError } from 'nestjs-delay-queue';
+import { OneNode } from '../support/one-node.js';
+import { plainHandler } from '../support/delay-node.js';
+import { type Orm, ORMS, type Transaction } from './orms.js';
+
+/** Calls with `tx`: what they write belongs to the transaction of the library, and to nothing else. */
+
+const ran: string[] = [];
+const node = new OneNode({
+  providers: [plainHandler('test.a', (delay) => void ran.push(delay.key ?? ''))],
+});
+
+const { delays } = new Proxy({} as { delays: OneNode['delays'] }, {
+  get: () => new Proxy({}, { get: (_, name) => Reflect.get(node.delays, name).bind(node.delays) }),
+});
+
+const LATER = { after: '1h' } as const;
+const schedule = (key: string, { tx }: Pick<Transaction, 'tx'>, after: number | string = '1h') =>
+  delays.schedule('test.a', { n: 1 }, { after: after as number, key, tx });
+const found = async (key: string) => (await delays.find('test.a', key)) !== null;
+
+let url: string;
+beforeAll(async () => {
+  ({ url } = node.dataSource.options as { url: string });
+  await node.sql(
+    'CREATE TABLE purchases (id int PRIMARY KEY, status text NOT NULL DEFAULT $$UNPAID$$)',
+  );
+});
+
+describe.each(Object.keys(ORMS))('%s', (name) => {
+  let orm: Orm;
+  beforeAll(async () => {
+    orm = await ORMS[name]!(url);
+  });
+  beforeEach(() => node.sql('TRUNCATE purchases'));
+  afterAll(() => orm.close());
+  afterEach(() => void (ran.length = 0));
+
+  const orders = async () => (await node.sql('SELECT id FROM purchases')).length;
+
+  it('commits an order and its delay together', async () => {
+    const scheduled = await orm.transaction(async (its) => {
+      await its.insert(1);
+      const result = await schedule('k', its);
+      expect(await found('k')).toBe(false);
+      expect(await delays.find('test.a', 'k', { tx: its.tx })).toMatchObject({ payload: { n: 1 } });
+      return result;
+    });
+    expect(scheduled).toEqual({
+      verdict: 'scheduled',
+      id: expect.any(String),
+      dueAt: expect.any(Date),
+    });
+    expect(await orders()).toBe(1);
+    expect(await delays.find('test.a', 'k')).toMatchObject({ id: scheduled.id, payload: { n: 1 } });
+  });
+
+  it('rolls both back', async () => {
+    const failing = orm.transaction(async (its) => {
+      await its.insert(1);
+      await schedule('k', its);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect([await orders(), await found('k')]).toEqual([0, false]);
+  });
+
+  it('answers each verdict as without it, and undoes each', async () => {
+    await delays.schedule('test.a', { n: 1 }, { ...LATER, key: 'old' });
+    await delays.schedule('test.a', { n: 1 }, { ...LATER, key: 'kept' });
+    const verdicts: string[] = [];
+    const failing = orm.transaction(async (its) => {
+      const { tx } = its;
+      const add = (result: { verdict: string }) => void verdicts.push(result.verdict);
+      add(await schedule('old', its));
+      add(
+        await delays.schedule(
+          'test.a',
+          { n: 1 },
+          { ...LATER, key: 'kept', onConflict: 'keep', tx },
+        ),
+      );
+      add(await delays.reschedule('test.a', 'old', { after: '2h' }, { tx }));
+      add(await delays.cancel('test.a', 'old', { tx }));
+      add(await delays.cancel('test.a', 'old', { tx }));
+      add(await delays.reschedule('test.a', 'old', LATER, { tx }));
+      add(await delays.retryDead('test.a', 'old', { tx }));
+      const items = ['x', 'kept'].map((key) => ({
+        name: 'test.a' as const,
+        payload: 1,
+        key,
+        ...LATER,
+      }));
+      for (const one of await delays.scheduleMany(items, { tx })) add(one);
+      const targets = ['x', 'kept', 'nobody'].map((key) => ({ name: 'test.a' as const, key }));
+      for (const one of await delays.cancelMany(targets, { tx })) add(one);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(verdicts).toEqual([
+      'replaced',
+      'kept',
+      'rescheduled',
+      'cancelled',
+      'absent',
+      'absent',
+      'absent',
+      'scheduled',
+      'replaced',
+      'cancelled',
+      'cancelled',
+      'absent',
+    ]);
+    expect([await found('old'), await found('kept'), await found('x')]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it('schedules what recurs, has headers and a group, and survives any text', async () => {
+    const payload = {
+      n: 1,
+      text: `?'" :x $1 \\ \n 日本 ${'"'.repeat(3)}`,
+      big: 9_007_199_254_740_991,
+    };
+    const headers = { 'x-?': '$1 :a' };
+    await orm.transaction(async ({ tx }) => {
+      await delays.schedule('test.a', payload, { ...LATER, key: "k'?$1", group: 'g', headers, tx });
+      await delays.schedule('test.a', { n: 1 }, { repeat: { every: '1h' }, key: 'r', tx });
+    });
+    expect(await delays.find('test.a', "k'?$1")).toMatchObject({ payload, group: 'g', headers });
+    expect(await delays.find('test.a', 'r')).toMatchObject({ repeat: { every: 3_600_000 } });
+  });
+
+  it('runs a delay that is due at once when the transaction commits', async () => {
+    await orm.transaction((its) => schedule('soon', its, 0));
+    const deadline = performance.now() + 5_000;
+    while (!ran.includes('soon') && performance.now() < deadline)
+      await new Promise((go) => setTimeout(go, 5));
+    expect(ran).toEqual(['soon']);
+  });
+
+  it('writes nothing through a pool, and says so', async () => {
+    const wrong = (async () => await schedule('k', { tx: orm.pool() }))();
+    await expect(wrong).rejects.toBeInstanceOf(DelayInvalidError);
+    await expect(wrong).rejects.toThrow(/^tx: /);
+    expect(await found('k')).toBe(false);
+  });
+
+  it('writes nothing when its transaction is over', async () => {
+    let stale!: Transaction;
+    await orm.transaction(async (its) => {
+      stale = its;
+      await schedule('before', its);
+    });
+    await expect(schedule('after', stale)).rejects.toThrow();
+    await orm
+      .transaction(async (its) => {
+        await its.insert(1);
+        // Some libraries send it inside this transaction, on the same connection.
+        await schedule('after', stale).catch(() => {});
+      })
+      .catch(() => {});
+    if (name !== 'pg') expect(await found('after')).toBe(false);
+    expect(await found('before')).toBe(true);
+  });
+
+  it('writes nothing that is not awaited after the end', async () => {
+    let late!: Promise<unknown>;
+    await orm
+      .transaction(async (its) => {
+        await schedule('before', its);
+        late = schedule('late', its).catch((error: unknown) => error);
+      })
+      .catch(() => {});
+    const isInside = (await late) instanceof Error ? 'refused' : 'inside';
+    expect(await found('late')).toBe(isInside === 'inside' && (await found('before')));
+  });
+
+  it('takes parallel calls in turn', async () => {
+    await orm.transaction(async (its) => {
+      const keys = ['a', 'b', 'c', 'a'];
+      const results = await Promise.all(keys.map((key) => schedule(key, its)));
+      expect(results.map(({ verdict }) => verdict)).toEqual([
+        'scheduled',
+        'scheduled',
+        'scheduled',
+        'replaced',
+      ]);
+    });
+    expect(await found('c')).toBe(true);
+  });
+
+  it('loses the delay of a failed transaction that seems to commit', async () => {
+    await orm
+      .transaction(async (its) => {
+        await schedule('k', its);
+        await its.insert(1);
+        await its.insert(1).catch(() => {});
+        const refused = await schedule('again', its).catch((error: unknown) => error);
+        expect(refused).toBeInstanceOf(Error);
+      })
+      .catch(() => {});
+    expect([await found('k'), await found('again')]).toEqual([false, false]);
+  });
+
+  it('rolls back to a savepoint', async () => {
+    await orm.transaction(async (its) => {
+      await schedule('outer', its);
+      if (its.nested === undefined) return;
+      const failing = its.nested(async (inner) => {
+        await schedule('inner', inner);
+        throw new Error('no');
+      });
+      await expect(failing).rejects.toThrow('no');
+      await schedule('behind', its);
+    });
+    expect([await found('outer'), await found('inner')]).toEqual([true, false]);
+  });
+});
