@@ -26,8 +26,9 @@ import {
 import { resolveOptions } from './core/config/resolve-options.js';
 import {
   DATA_SOURCE,
+  DATA_SOURCE_PROVIDER,
   type DataSourceChoice,
-  dataSourceProvider,
+  dataSourceModule,
 } from './core/database/chosen-data-source.js';
 import { DelayAdmin } from './core/module/delay.admin.js';
 import { DelayHealth } from './ops/delay.health.js';
@@ -116,10 +117,15 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
   .setExtras(EXTRAS as DelayQueueModuleExtras, (definition, { isGlobal = true, dataSource }) => ({
     ...definition,
     global: isGlobal,
-    imports: [...(definition.imports ?? []), FirstModule, LastModule],
+    imports: [
+      ...(definition.imports ?? []),
+      dataSourceModule(dataSource, definition.imports),
+      FirstModule,
+      LastModule,
+    ],
     providers: [
       ...(definition.providers ?? []),
-      dataSourceProvider(dataSource),
+      DATA_SOURCE_PROVIDER,
       {
         provide: RESOLVED_OPTIONS,
         inject: [GIVEN_OPTIONS],

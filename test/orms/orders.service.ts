@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DelayService } from 'nestjs-delay-queue';
 import { fromPrisma } from 'nestjs-delay-queue/adapters';
-import { PrismaClient } from './generated/client.js';
+import { PrismaService } from './prisma.service.js';
 
 declare module 'nestjs-delay-queue' {
   interface DelayPayloads {
@@ -12,7 +12,7 @@ declare module 'nestjs-delay-queue' {
 @Injectable()
 export class OrdersService {
   constructor(
-    private readonly prisma: PrismaClient,
+    private readonly prisma: PrismaService,
     private readonly delays: DelayService,
   ) {}
 

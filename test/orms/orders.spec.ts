@@ -1,29 +1,42 @@
-import { expect, it } from '@jest/globals';
-import { PrismaPg } from '@prisma/adapter-pg';
-import { OneNode } from '../support/one-node.js';
-import { PrismaClient } from './generated/client.js';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DelayService, runMigrations } from 'nestjs-delay-queue';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
+import type { AppModule } from './app.module.js';
 import { OrdersService } from './orders.service.js';
+import { PrismaService } from './prisma.service.js';
 
-/** The service of docs/orms.md. */
+/** The application of docs/orms.md. */
 
-const node = new OneNode();
+let database: TestDatabase;
+let app: INestApplicationContext;
+
+beforeAll(async () => {
+  database = await createEmptyDatabase();
+  process.env['DATABASE_URL'] = database.url;
+  await runMigrations(database.url);
+  const { AppModule: Root } = await import('./app.module.js');
+  app = await NestFactory.createApplicationContext(Root as typeof AppModule, { logger: false });
+  await app
+    .get(PrismaService)
+    .$executeRawUnsafe(`CREATE TABLE purchases (id int PRIMARY KEY, status text DEFAULT 'UNPAID')`);
+});
+
+afterAll(async () => {
+  await app.close();
+  await database.drop();
+});
 
 it('places and pays orders, each with its close in one transaction of Prisma', async () => {
-  const { url } = node.dataSource.options as { url: string };
-  await node.sql(`CREATE TABLE purchases (id int PRIMARY KEY, status text DEFAULT 'UNPAID')`);
-  const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: url }) });
-  const orders = new OrdersService(prisma, node.delays);
-  const waits = async (key: string) => (await node.delays.find('order.close', key)) !== null;
-  try {
-    await orders.place(1);
-    expect(await waits('1')).toBe(true);
-    // It exists already: its close stays as it is.
-    const { dueAt } = (await node.delays.find('order.close', '1'))!;
-    await expect(orders.place(1)).rejects.toThrow('Unique constraint');
-    expect(await node.delays.find('order.close', '1')).toMatchObject({ dueAt });
-    expect([await orders.pay(1), await orders.pay(1)]).toEqual([true, false]);
-    expect(await waits('1')).toBe(false);
-  } finally {
-    await prisma.$disconnect();
-  }
+  const orders = app.get(OrdersService);
+  const find = (key: string) => app.get(DelayService).find('order.close', key);
+  await orders.place(1);
+  const placed = await find('1');
+  expect(placed).toMatchObject({ payload: { orderId: 1 } });
+  // It exists already: its close stays as it is.
+  await expect(orders.place(1)).rejects.toThrow('Unique constraint');
+  expect(await find('1')).toEqual(placed);
+  expect([await orders.pay(1), await orders.pay(1)]).toEqual([true, false]);
+  expect(await find('1')).toBeNull();
 });

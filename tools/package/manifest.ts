@@ -16,8 +16,10 @@ export const PEERS = {
   '@nestjs/core': '^10.0.0 || ^11.0.0 || ^12.0.0',
   pg: '^8.0.0',
   'reflect-metadata': '^0.1.13 || ^0.2.0',
-  typeorm: '^0.3.20 || ^1.0.0',
 };
+
+/** What an application without the option `connection` brings. */
+export const TYPEORM = { typeorm: '^0.3.20 || ^1.0.0' };
 
 /** What an application brings if it imports the entry of that name. */
 export const OPTIONAL_PEERS = { opentelemetry: { '@opentelemetry/api': '^1.9.0' } };
@@ -26,7 +28,7 @@ export const OPTIONAL_PEERS = { opentelemetry: { '@opentelemetry/api': '^1.9.0' 
 const OWN = ['croner', 'ms'];
 
 /** Packages that the compiled library may ask for, and no other. */
-export const ALLOWED_IMPORTS = [...Object.keys(PEERS), ...OWN];
+export const ALLOWED_IMPORTS = [...Object.keys({ ...PEERS, ...TYPEORM }), ...OWN];
 
 /** An entry, by the file that it is in the library, without its ending. */
 function exported(entry: string): Record<string, unknown> {
@@ -51,7 +53,11 @@ export const folderManifest = (folder: string): Record<string, string> => ({
 export function manifest(repositoryFile: string): Record<string, unknown> {
   const repository: Repository = JSON.parse(readFileSync(repositoryFile, 'utf8'));
   const { name, version, description, license, engines } = repository;
-  const optional = Object.assign({}, ...Object.values(OPTIONAL_PEERS)) as Record<string, string>;
+  const optional: Record<string, string> = Object.assign(
+    {},
+    TYPEORM,
+    ...Object.values(OPTIONAL_PEERS),
+  );
   return {
     name,
     version,

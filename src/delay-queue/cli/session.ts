@@ -1,11 +1,12 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { userInfo } from 'node:os';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import {
   checkSchema,
   DelayAdmin,
   parseDurationBetween,
   type DelayClient,
+  PgDataSource,
   readingClient,
   type ResolvedOptions,
   resolveOptions,
@@ -38,17 +39,12 @@ export class Session {
       worker: false,
       ...(loadEvery !== undefined && { loadEvery, horizon: '1h' }),
     });
-    const dataSource = new DataSource({
-      type: 'postgres',
-      applicationName: `${PROGRAM} ${context.given.command}`,
-      // Not as `url`: TypeORM would take it apart in its own way.
-      extra: {
-        ...connectionFrom(context),
-        max: CONNECTIONS,
-        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      },
-    });
-    await dataSource.initialize();
+    const dataSource = await PgDataSource.from({
+      ...connectionFrom(context),
+      application_name: `${PROGRAM} ${context.given.command}`,
+      max: CONNECTIONS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    }).initialize();
     return new Session(dataSource, schema, options, !context.given.has('no-history'));
   }
 

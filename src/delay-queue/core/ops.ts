@@ -52,6 +52,7 @@ export {
   type SessionSettings,
   UNCOMPILED,
 } from './database/connection-config.js';
+export { PgDataSource } from './database/pg-data-source.js';
 export { EngineConnections } from './database/engine-connections.js';
 export { byPurpose } from './database/prepared-statements.js';
 export { given, type Runner, type Transactor } from './database/runner.js';

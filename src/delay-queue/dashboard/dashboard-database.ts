@@ -1,4 +1,4 @@
-import { DataSource, type EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import {
   bring,
   DelayAdmin,
@@ -8,6 +8,7 @@ import {
   given,
   givenPoolOptions,
   qualifiedTables,
+  PgDataSource,
   reader,
   readingClient,
   type ResolvedOptions,
@@ -63,15 +64,10 @@ export class DashboardDatabase {
     application: DataSource,
     readonly options: ResolvedOptions,
   ) {
-    this.#dataSource = new DataSource({
-      type: 'postgres',
-      driver: postgresDriver(application).postgres,
-      // Not the options as given: by now the driver has parsed a url.
-      extra: {
-        ...engineConfig(givenPoolOptions(application), `${options.nodeName} dashboard`),
-        max: CONNECTIONS,
-        query_timeout: STATEMENT_TIMEOUT_MS * 2,
-      },
+    this.#dataSource = PgDataSource.from({
+      ...engineConfig(givenPoolOptions(application), `${options.nodeName} dashboard`),
+      max: CONNECTIONS,
+      query_timeout: STATEMENT_TIMEOUT_MS * 2,
     });
     this.#nowSql = nowSql(qualifiedTables(options.installation));
     this.#admin = new DelayAdmin(options, readingClient(this.#dataSource, options));

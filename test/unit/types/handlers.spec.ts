@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import {
+  type AttemptClient,
   type AroundFunction,
   type BackoffOptions,
   type DeadDelayContext,
@@ -199,8 +200,12 @@ function parts(context: ExecutionContext, host: ArgumentsHost) {
   same<TransactionalDelayContext['manager'], EntityManager>(true);
   same<DelayBatchContext['postpone'], (delay: Delay, after: Duration) => void>(true);
   type InTransaction = TransactionalDelayBatchContext;
-  same<Exclude<keyof InTransaction, keyof DelayBatchContext>, 'manager'>(true);
-  same<Exclude<keyof DeadDelayContext, keyof DelayContext>, 'manager' | 'error' | 'cause'>(true);
+  same<Exclude<keyof InTransaction, keyof DelayBatchContext>, 'manager' | 'client'>(true);
+  same<TransactionalDelayContext['client'], AttemptClient>(true);
+  same<
+    Exclude<keyof DeadDelayContext, keyof DelayContext>,
+    'manager' | 'client' | 'error' | 'cause'
+  >(true);
   same<DelayRequest, { delay: Delay; ctx: DelayContext }>(true);
   same<DelayBatchRequest, { delays: Delay[]; ctx: DelayContext }>(true);
 

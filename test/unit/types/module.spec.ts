@@ -89,8 +89,10 @@ function options() {
 
 async function tables(dataSource: DataSource) {
   await runMigrations(dataSource);
-  // @ts-expect-error -- its options do not do
-  await runMigrations({ type: 'postgres' });
+  await runMigrations('postgresql://here', { schema: 'a', wait: '1s' });
+  await runMigrations({ connectionString: 'postgresql://here' });
+  // @ts-expect-error -- a port alone
+  await runMigrations(5432);
   fits<MigrationClass[]>([...delayQueueMigrations(), ...delayQueueMigrations({ schema: 'a' })]);
   // @ts-expect-error -- an object
   delayQueueMigrations('timers');

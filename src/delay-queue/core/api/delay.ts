@@ -606,6 +606,15 @@ export interface DelayContext {
   readonly stopRepeating: (delay?: Delay) => void;
 }
 
+/** A client of `pg` as far as a handler needs it; `ctx.client as PoolClient` is the whole one. */
+export interface AttemptClient {
+  query(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ rows: Record<string, unknown>[]; rowCount: number | null }>;
+  release(): void;
+}
+
 /** Second argument of a transactional handler. */
 export interface TransactionalDelayContext extends DelayContext {
   /**
@@ -613,6 +622,11 @@ export interface TransactionalDelayContext extends DelayContext {
    * removal. It ends with the handler and then refuses everything: await all writes.
    */
   manager: EntityManager;
+  /**
+   * The client of `pg` of that transaction, for plain SQL, Drizzle, Kysely or Knex. It refuses to end
+   * the transaction; `release` does nothing.
+   */
+  client: AttemptClient;
 }
 
 /** Second argument of a method with `@OnDeadDelay`. `manager`: the transaction that writes the dead letter. */
@@ -646,6 +660,8 @@ export interface DelayBatchContext extends DelayContext {
 export interface TransactionalDelayBatchContext extends DelayBatchContext {
   /** The batch's transaction: writes through it commit together with the removal of its delays. */
   manager: EntityManager;
+  /** See {@link TransactionalDelayContext.client}. */
+  client: AttemptClient;
 }
 
 /** One call of a handler as middleware sees it: for one delay, or for those of a batch. */

@@ -47,6 +47,15 @@ export function parseEnhancers(value: unknown): DelayEnhancers {
  */
 export interface DelayQueueOptions {
   /**
+   * The database, for applications without TypeORM: a connection string, or options of a pool of `pg`.
+   *
+   * With it, no DataSource is looked for; the pool opens connections when calls and handlers need them.
+   * @default undefined
+   * @range `'postgresql://…'`, or options of `pg.Pool`
+   * @see docs/orms.md
+   */
+  connection?: string | object | undefined;
+  /**
    * Schema of the library's tables, as in `delayQueueMigrations({ schema })`.
    * @default 'delay_queue'
    * @range 1 to 48 of a-z, 0-9, _; no digit first
@@ -268,6 +277,7 @@ export type HistoryKept = 'nothing' | 'ends' | 'attempts';
 
 /** {@link DelayQueueOptions}, checked and with defaults, all times in milliseconds. */
 export interface ResolvedOptions {
+  connection: string | object | undefined;
   schema: string;
   /** Where the delays live, and their clock: the test's under `DelayTesting`. */
   installation: { schema: string; clock: 'database' | 'test' };

@@ -35,6 +35,7 @@ const HOSTNAME_LENGTH_MAX = 60;
 
 /** Options with a computed default, or without one. */
 const WITHOUT_DEFAULT = {
+  connection: true,
   nodeName: true,
   deployment: true,
   resolveManager: true,
@@ -80,6 +81,7 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
     const schema = checkSchema(given['schema']);
     const worker = checkWorker(given['worker']);
     const resolved: ResolvedOptions = {
+      connection: checkConnection(given['connection']),
       schema,
       installation: { schema, clock: worker === 'manual' ? 'test' : 'database' },
       worker,
@@ -153,6 +155,29 @@ export function parseTimeoutMs(value: unknown): number {
 function checkWorker(value: unknown): boolean | 'manual' {
   if (typeof value === 'boolean' || value === 'manual') return value;
   throw new DelayInvalidError('worker', `must be true, false or 'manual', not ${shown(value)}`);
+}
+
+/** The refusal shows no value: it may have a password. */
+export function checkConnection(value: unknown): ResolvedOptions['connection'] {
+  if (typeof value === 'string') {
+    if (/^postgres(?:ql)?:\/\//.test(value)) return value;
+    throw new DelayInvalidError(
+      'connection',
+      'must begin with postgresql:// or postgres://, or be the options of a pool of pg',
+    );
+  }
+  if (value === undefined) return undefined;
+  return readable('connection', () => {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      const typeorms = ['type', 'url', 'username'].find((name) => name in value);
+      if (typeorms === undefined) return { ...value };
+      throw new DelayInvalidError(
+        `connection.${typeorms}`,
+        'is an option of TypeORM; pg takes connectionString, or host, port, user, password and database',
+      );
+    }
+    throw new DelayInvalidError('connection', `must be a text or an object, not a ${typeof value}`);
+  });
 }
 
 function checkResolveManager(value: unknown): (() => unknown) | undefined {

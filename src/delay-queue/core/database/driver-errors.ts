@@ -229,9 +229,14 @@ export function startError(error: unknown, schema: string): unknown {
   );
 }
 
-export const toMigrate = (schema: string): string =>
-  `add ...delayQueueMigrations(${schema === 'delay_queue' ? '' : `{ schema: '${schema}' }`}) to the DataSource's ` +
-  'migrations and run them, or set the option schema';
+export function toMigrate(schema: string): string {
+  const [option, flag] =
+    schema === 'delay_queue' ? ['', ''] : [`{ schema: '${schema}' }`, ` --schema ${schema}`];
+  return (
+    `run npx nestjs-delay-queue migrate${flag}, add ...delayQueueMigrations(${option}) to the ` +
+    "DataSource's migrations and run them, or set the option schema"
+  );
+}
 
 function lacksRights(error: Error, schema: string): DelayConfigError {
   const { schema: quoted } = qualifiedTables(schema);

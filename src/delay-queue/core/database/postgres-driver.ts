@@ -17,6 +17,12 @@ export interface PostgresDriver {
 export const postgresDriver = (dataSource: DataSource): PostgresDriver =>
   dataSource.driver as unknown as PostgresDriver;
 
+/** By TypeORM's own mark, because each copy of TypeORM has a different class. */
+export const isDataSource = (value: unknown): value is DataSource =>
+  typeof value === 'object' &&
+  value !== null &&
+  Reflect.get(value, '@instanceof') === Symbol.for('DataSource');
+
 /** The options of the application's own pool. */
 export const givenPoolOptions = (dataSource: DataSource): ConnectionConfig =>
   postgresDriver(dataSource).master?.options ?? {};

@@ -9,7 +9,7 @@ import {
 import type { Wire } from './begin-ahead.js';
 import { transactionEndIn } from './transaction-end.js';
 
-function withMethods<Its extends object>(its: Its, methods: Record<string, unknown>): Its {
+export function withMethods<Its extends object>(its: Its, methods: Record<string, unknown>): Its {
   return new Proxy(its, {
     get(target, name) {
       if (typeof name === 'string' && Object.hasOwn(methods, name)) return methods[name];

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { DelayError, DelayOutcomeUnknownError, DelayUnavailableError } from '../api/errors.js';
 import { givenPoolOptions } from '../database/postgres-driver.js';
 import { BorrowedConnection } from '../database/borrowed-connection.js';
@@ -13,6 +13,7 @@ import {
   readSqlState,
 } from '../database/driver-errors.js';
 import type { CallersPool } from '../database/own-pool.js';
+import { PgDataSource } from '../database/pg-data-source.js';
 import type { Runner } from '../database/runner.js';
 import { type Growth, pauseMs } from '../tasks/pauses.js';
 import { TransactionEnds } from './commit-hooks.js';
@@ -83,7 +84,7 @@ export class OutsideTransactions {
         throw new DelayUnavailableError('the server ran out of time for the statement', error);
       if (!isRefusedByServer(error)) throw asOutcome(error);
       if (isOfSession(error)) throw withoutEffect(error);
-      throw new QueryFailedError(sql, undefined, error as Error);
+      throw await asTypeorms(this.dataSource, sql, error as Error);
     }
     return this.#write<Row>(sql, parameters, byMs - performance.now());
   }
@@ -135,6 +136,13 @@ export class OutsideTransactions {
   }
 }
 
+/** As a call in a transaction of TypeORM throws it. */
+async function asTypeorms(dataSource: DataSource, sql: string, error: Error): Promise<Error> {
+  if (dataSource instanceof PgDataSource) return error;
+  const { QueryFailedError } = await import('typeorm');
+  return new QueryFailedError(sql, undefined, error);
+}
+
 /** Keeps a refusal of the server. After any other error the statement may have happened. */
 function asOutcome(error: unknown): unknown {
   if (isOfSession(error)) return withoutEffect(error);
@@ -164,7 +172,7 @@ const isOutcome = (error: unknown): boolean =>
 /** The driver's own error, without data. */
 function driverCause(error: unknown): unknown {
   dropData(error);
-  return error instanceof QueryFailedError ? error.driverError : error;
+  return error instanceof Error && 'driverError' in error ? error.driverError : error;
 }
 
 /** Postgres breaks a deadlock by failing one of its transactions, which is undone. */

@@ -9,6 +9,7 @@ import {
   NOT_THE_HANDLERS,
   rethrow,
   wasEnded,
+  withMethods,
 } from './handlers-client.js';
 
 /**
@@ -48,6 +49,11 @@ export class TransactionGuard {
     this.#guardStatements();
     this.#guardTransactions();
     this.#guardRelease();
+  }
+
+  /** Libraries release what they think that they have borrowed. */
+  get handlersClient(): PoolClient {
+    return withMethods(this.#handlers.facade, { release: () => {} });
   }
 
   byEngine<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type {
+  AttemptClient,
   DeadDelayContext,
   Delay,
   DelayBatchContext,
@@ -155,6 +156,8 @@ interface Slot {
 export class Call implements ActingCall, Holder {
   /** The manager of its transaction, once that has begun. */
   manager: EntityManager | undefined;
+  /** The client of `pg` of its transaction, as the handler may use it. */
+  client: (() => AttemptClient) | undefined;
   pid: number | undefined;
   /** From then on the attempts count. */
   called = false;
@@ -409,11 +412,12 @@ function buildDelay({ row, extras, latenessMs }: Attempt, payload: unknown): Del
 }
 
 function createContext(call: Call): DelayContext {
-  const { onDead, manager } = call;
+  const { onDead, manager, client } = call;
   if (onDead === null) return new Context(call);
   const { error, cause } = onDead;
   const ctx: DeadDelayContext = {
     manager: manager as EntityManager,
+    client: client?.() as AttemptClient,
     signal: call.signal,
     error,
     cause,
@@ -432,6 +436,10 @@ class Context implements DelayContext {
     this.manager = call.manager;
   }
 
+  get client(): AttemptClient | undefined {
+    return this.#call.client?.();
+  }
+
   /** An AbortController is created only for handlers that read it. */
   get signal(): AbortSignal {
     return this.#call.signal;
@@ -445,7 +453,7 @@ class Context implements DelayContext {
 
 function createBatchContext(
   call: Call,
-): DelayBatchContext & { manager: EntityManager | undefined } {
+): DelayBatchContext & { manager: EntityManager | undefined; client: AttemptClient | undefined } {
   const fail = (delay: Delay, error: unknown): void => {
     if (call.over) {
       throw new DelayInvalidError('delay', 'the batch is over: its outcome is decided');
@@ -459,6 +467,9 @@ function createBatchContext(
       return call.signal;
     },
     manager: call.manager,
+    get client(): AttemptClient | undefined {
+      return call.client?.();
+    },
     stopRepeating: (delay) => call.stopRepeating(delay),
     fail,
     postpone(delay: Delay, after: Duration): void {

@@ -11,6 +11,7 @@ import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import { DATA_SOURCE } from '../database/chosen-data-source.js';
 import type { Runner } from '../database/runner.js';
 import { PERMISSION_DENIED, readSqlState, startError } from '../database/driver-errors.js';
+import { closeIfOurs } from '../database/pg-data-source.js';
 import { postgresDriver } from '../database/postgres-driver.js';
 import type { HeldAttempt } from '../client/lock-causes.js';
 import { EngineConnections } from '../database/engine-connections.js';
@@ -111,6 +112,8 @@ export class Engine implements ClientEngine {
       await this.#begin(connections, findings);
     } catch (error) {
       await connections.close();
+      // After a failed start Nest calls no hook.
+      await closeIfOurs(this.dataSource);
       throw startError(error, this.options.schema);
     }
   }

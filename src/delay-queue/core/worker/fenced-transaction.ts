@@ -82,6 +82,7 @@ export class FencedTransaction {
   ): Promise<Outcome> {
     const { guard } = session;
     this.call.manager = session.runner.manager;
+    this.call.client = () => guard.handlersClient;
     const outcome = await handle();
     const { objection, isUsable } = await guard.end(outcome.kind === 'completed');
     // The handler left something open: the connection cannot go back to the pool.

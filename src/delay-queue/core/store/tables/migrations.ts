@@ -3,9 +3,10 @@ import { DelayConfigError } from '../../api/errors.js';
 import type { Duration } from '../../api/delay.js';
 import { atStart } from '../../config/known-options.js';
 import { parseDurationBetween } from '../../config/durations.js';
-import { checkSchema } from '../../config/resolve-options.js';
+import { checkConnection, checkSchema } from '../../config/resolve-options.js';
 import { LOCK_WITHIN_MS, takeAdvisoryLock } from '../../database/advisory-lock.js';
-import { givenPoolOptions } from '../../database/postgres-driver.js';
+import { withRunner } from '../../database/pg-data-source.js';
+import { givenPoolOptions, isDataSource } from '../../database/postgres-driver.js';
 import { allTables, ON_PRIMARY, type Tables, qualifiedTables } from '../../database/tables.js';
 import { completeTables } from '../checks/drift.js';
 import { refusal } from '../checks/finding.js';
@@ -43,29 +44,8 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
     // TypeORM orders migrations by the digits at the end.
     readonly name = `DelayQueue${suffix}1760000000000`;
 
-    async up(runner: QueryRunner): Promise<void> {
-      await onOwnPath(runner, async () => {
-        await takeAdvisoryLock(
-          runner,
-          `nestjs-delay-queue migrations ${schema}`,
-          `the migration of the schema ${schema}`,
-        );
-        const [found] = (await runner.query(
-          `${ON_PRIMARY} SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)::text AS there`,
-          [schema],
-        )) as { there: string }[];
-        // IF NOT EXISTS needs the right to create a schema even where it exists.
-        const isThere = found?.there === 'true';
-        const stranger = isThere ? await findStranger(runner, schema, true) : undefined;
-        if (stranger !== undefined) throw refusal(stranger);
-        if (!isThere) await runner.query(`CREATE SCHEMA ${tables.schema}`);
-        const statements = createStatements(tables);
-        for (const statement of statements.filter(isTable)) await runner.query(statement);
-        if (isThere) await completeTables(runner, schema);
-        const others = statements.filter((statement) => !isTable(statement));
-        const functions = [...createFunctions(tables), ...createPublicFunctions(tables)];
-        for (const statement of [...others, ...functions]) await runner.query(statement);
-      });
+    up(runner: QueryRunner): Promise<void> {
+      return createAll(runner, schema);
     }
 
     async down(runner: QueryRunner): Promise<void> {
@@ -81,6 +61,34 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
     }
   }
   return [DelayQueue];
+}
+
+/** Creates the schema with all that belongs to it, or what is missing of it. */
+async function createAll(
+  runner: QueryRunner,
+  schema: string,
+  waitMs = LOCK_WITHIN_MS,
+): Promise<void> {
+  const tables = qualifiedTables(schema);
+  await onOwnPath(runner, async () => {
+    const lock = `nestjs-delay-queue migrations ${schema}`;
+    await takeAdvisoryLock(runner, lock, `the migration of the schema ${schema}`, waitMs);
+    const [found] = (await runner.query(
+      `${ON_PRIMARY} SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)::text AS there`,
+      [schema],
+    )) as { there: string }[];
+    // IF NOT EXISTS needs the right to create a schema even where it exists.
+    const isThere = found?.there === 'true';
+    const stranger = isThere ? await findStranger(runner, schema, true) : undefined;
+    if (stranger !== undefined) throw refusal(stranger);
+    if (!isThere) await runner.query(`CREATE SCHEMA ${tables.schema}`);
+    const statements = createStatements(tables);
+    for (const statement of statements.filter(isTable)) await runner.query(statement);
+    if (isThere) await completeTables(runner, schema);
+    const others = statements.filter((statement) => !isTable(statement));
+    const functions = [...createFunctions(tables), ...createPublicFunctions(tables)];
+    for (const statement of [...others, ...functions]) await runner.query(statement);
+  });
 }
 
 const isTable = (statement: string): boolean => statement.startsWith('CREATE TABLE');
@@ -351,17 +359,29 @@ function createStatements({
  * await runMigrations(dataSource);
  * ```
  *
+ * Given a connection instead, it creates the library's own tables, or what is missing of them:
+ * `await runMigrations(process.env.DATABASE_URL)`.
+ *
+ * @param options.schema of a connection; default `delay_queue`
  * @param options.wait longest wait for another session's lock; default `'1m'`, 1 ms to 24 h
  * @throws DelayConfigError when the pool has one connection, or when the wait is over, naming the
  * session with the lock; also what `dataSource.runMigrations()` throws. It always releases the
  * lock.
  */
 export async function runMigrations(
-  dataSource: DataSource,
-  options: { wait?: Duration } = {},
+  where: DataSource | string | object,
+  options: { wait?: Duration; schema?: string } = {},
 ): Promise<void> {
-  const { wait = LOCK_WITHIN_MS } = options;
+  const { wait = LOCK_WITHIN_MS, schema = 'delay_queue' } = options;
   const waitMs = atStart('runMigrations', () => parseDurationBetween(wait, 'wait', '1ms', '24h'));
+  const name = atStart('runMigrations', () => checkSchema(schema));
+  const connection = isDataSource(where)
+    ? undefined
+    : atStart('runMigrations', () => checkConnection(where));
+  if (connection !== undefined) {
+    return await withRunner(connection, (runner) => createAll(runner, name, waitMs));
+  }
+  const dataSource = where as DataSource;
   const { max: poolMax = Infinity } = givenPoolOptions(dataSource);
   if (poolMax < 2) {
     throw new DelayConfigError(

@@ -1,0 +1,14 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { PrismaPg } from '@prisma/adapter-pg';
+import { PrismaClient } from './generated/client.js';
+
+@Injectable()
+export class PrismaService extends PrismaClient implements OnApplicationShutdown {
+  constructor() {
+    super({ adapter: new PrismaPg({ connectionString: process.env['DATABASE_URL'] }) });
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.$disconnect();
+  }
+}
