@@ -1,5 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { DelayInvalidError } from 'nestjs-delay-queue';
+import {
+  type Delay,
+  DelayInvalidError,
+  OnDelay,
+  type OwnTransactionDelayContext,
+} from 'nestjs-delay-queue';
 import { OneNode } from '../support/one-node.js';
 import { plainHandler } from '../support/delay-node.js';
 import { type Orm, ORMS, type Transaction } from './orms.js';
@@ -7,8 +12,17 @@ import { type Orm, ORMS, type Transaction } from './orms.js';
 /** Calls with `tx`: what they write belongs to the transaction of the library, and to nothing else. */
 
 const ran: string[] = [];
+let close: (ctx: OwnTransactionDelayContext) => Promise<unknown>;
+
+class Closes {
+  @OnDelay('test.own', { transactional: 'own', backoff: { base: 1, jitter: 0 }, maxAttempts: 2 })
+  async close(_: Delay<'test.own'>, ctx: OwnTransactionDelayContext): Promise<void> {
+    await close(ctx);
+  }
+}
+
 const node = new OneNode({
-  providers: [plainHandler('test.a', (delay) => void ran.push(delay.key ?? ''))],
+  providers: [plainHandler('test.a', (delay) => void ran.push(delay.key ?? '')), Closes],
 });
 
 const { delays } = new Proxy({} as { delays: OneNode['delays'] }, {
@@ -19,6 +33,10 @@ const LATER = { after: '1h' } as const;
 const schedule = (key: string, { tx }: Pick<Transaction, 'tx'>, after: number | string = '1h') =>
   delays.schedule('test.a', { n: 1 }, { after: after as number, key, tx });
 const found = async (key: string) => (await delays.find('test.a', key)) !== null;
+
+/** A statement that fails the transaction, and whose error is swallowed. */
+const fails = async ({ tx }: Transaction): Promise<unknown> =>
+  await Promise.resolve(tx.query('SELECT 1/0 AS r', [])).catch(() => {});
 
 let url: string;
 beforeAll(async () => {
@@ -198,12 +216,84 @@ describe.each(Object.keys(ORMS))('%s', (name) => {
       .transaction(async (its) => {
         await schedule('k', its);
         await its.insert(1);
-        await its.insert(1).catch(() => {});
+        await fails(its);
         const refused = await schedule('again', its).catch((error: unknown) => error);
         expect(refused).toBeInstanceOf(Error);
       })
       .catch(() => {});
     expect([await found('k'), await found('again')]).toEqual([false, false]);
+  });
+
+  describe('a handler that completes its delay in it', () => {
+    /** @returns how often it was called, until the delay had completed */
+    async function calls(
+      first: (its: Transaction, ctx: OwnTransactionDelayContext) => Promise<unknown>,
+    ) {
+      let called = 0;
+      close = async (ctx) => {
+        called += 1;
+        const isFirst = called === 1;
+        await orm.transaction(async (its) => {
+          if (isFirst) return await first(its, ctx);
+          await its.insert(1);
+          return await ctx.complete(its.tx);
+        });
+      };
+      const completed = node.next('completed');
+      await delays.schedule('test.own', { n: 1 }, { after: 0, key: 'k' });
+      await completed;
+      expect(await delays.find('test.own', 'k')).toBeNull();
+      return [called, await orders()];
+    }
+
+    it('runs once', async () => {
+      const first = async (its: Transaction, ctx: OwnTransactionDelayContext) => {
+        await its.insert(1);
+        await ctx.complete(its.tx);
+      };
+      expect(await calls(first)).toEqual([1, 1]);
+    });
+
+    it('runs again when it rolls back', async () => {
+      const first = async (its: Transaction, ctx: OwnTransactionDelayContext) => {
+        await its.insert(1);
+        await ctx.complete(its.tx);
+        throw new Error('no');
+      };
+      expect(await calls(first)).toEqual([2, 1]);
+    });
+
+    it('runs again when it seems to commit', async () => {
+      const first = async (its: Transaction, ctx: OwnTransactionDelayContext) => {
+        await its.insert(1);
+        await ctx.complete(its.tx);
+        await fails(its);
+      };
+      expect(await calls(first)).toEqual([2, 1]);
+    });
+
+    it('runs again when it completes through the pool', async () => {
+      const first = async (_: Transaction, ctx: OwnTransactionDelayContext) => {
+        await ctx.complete(orm.pool());
+      };
+      expect(await calls(first)).toEqual([2, 1]);
+    });
+
+    it('runs once when its transaction commits and it throws behind that', async () => {
+      let called = 0;
+      close = async (ctx) => {
+        called += 1;
+        await orm.transaction(async (its) => {
+          await its.insert(1);
+          await ctx.complete(its.tx);
+        });
+        throw new Error('no');
+      };
+      const completed = node.next('completed');
+      await delays.schedule('test.own', { n: 1 }, { after: 0, key: 'k' });
+      await completed;
+      expect([called, await orders()]).toEqual([1, 1]);
+    });
   });
 
   it('rolls back to a savepoint', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DelayService, runMigrations } from 'nestjs-delay-queue';
+import { DelayEvents, DelayService, runMigrations } from 'nestjs-delay-queue';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import type { AppModule } from './app.module.js';
 import { OrdersService } from './orders.service.js';
@@ -39,4 +39,14 @@ it('places and pays orders, each with its close in one transaction of Prisma', a
   expect(await find('1')).toEqual(placed);
   expect([await orders.pay(1), await orders.pay(1)]).toEqual([true, false]);
   expect(await find('1')).toBeNull();
+});
+
+it('closes an order that nobody paid, and its delay with it', async () => {
+  await app.get(OrdersService).place(2);
+  const completed = new Promise((heard) => app.get(DelayEvents).once('completed', heard));
+  await app.get(DelayService).reschedule('order.close', '2', { after: 0 });
+  await completed;
+  const order = await app.get(PrismaService).purchases.findUniqueOrThrow({ where: { id: 2 } });
+  expect(order).toEqual({ id: 2, status: 'CLOSED' });
+  expect(await app.get(DelayService).find('order.close', '2')).toBeNull();
 });

@@ -2,6 +2,8 @@ import { expect, it } from '@jest/globals';
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import {
   type AttemptClient,
+  type DelayTransaction,
+  type OwnTransactionDelayContext,
   type AroundFunction,
   type BackoffOptions,
   type DeadDelayContext,
@@ -194,6 +196,18 @@ function parts(context: ExecutionContext, host: ArgumentsHost) {
   fits<Misfit<() => void>>({ 'this method cannot be called with what it would get': () => {} });
   // @ts-expect-error -- it says what the method would get
   fits<Misfit<() => void>>({});
+
+  class Own {
+    @OnDelay('test.a', { transactional: 'own' })
+    async close(_: Delay<'test.a'>, ctx: OwnTransactionDelayContext): Promise<void> {
+      same<typeof ctx.complete, (tx: DelayTransaction) => Promise<void>>(true);
+      await ctx.complete({ query: async () => [] });
+      // @ts-expect-error -- which transaction
+      await ctx.complete();
+    }
+  }
+  same<Exclude<keyof OwnTransactionDelayContext, keyof DelayContext>, 'complete'>(true);
+  fits<object>(Own);
 
   type StopRepeating = (delay?: Delay) => void;
   same<DelayContext, { signal: AbortSignal; readonly stopRepeating: StopRepeating }>(true);

@@ -629,6 +629,23 @@ export interface TransactionalDelayContext extends DelayContext {
   client: AttemptClient;
 }
 
+/** Second argument of a handler with `transactional: 'own'`. */
+export interface OwnTransactionDelayContext extends DelayContext {
+  /**
+   * Removes the delay in that transaction, as its last statement. If the transaction commits, the delay
+   * has completed; if it rolls back, the delay runs again.
+   *
+   * ```ts
+   * await prisma.$transaction(async (tx) => {
+   *   await tx.order.update({ where: { id }, data: { status: 'CLOSED' } });
+   *   await ctx.complete(fromPrisma(tx));
+   * });
+   * ```
+   * @throws DelayLeaseLostError when another attempt has the delay: the transaction must roll back
+   */
+  readonly complete: (tx: DelayTransaction) => Promise<void>;
+}
+
 /** Second argument of a method with `@OnDeadDelay`. `manager`: the transaction that writes the dead letter. */
 export interface DeadDelayContext extends TransactionalDelayContext {
   /** The error of the last attempt as the row keeps it, or that its process died. */

@@ -8,6 +8,7 @@ import type {
   DelayContext,
   DelayName,
   Duration,
+  OwnTransactionDelayContext,
   ParsedPayloadOf,
   PayloadOf,
   RepeatRule,
@@ -66,10 +67,14 @@ export interface OnDelayOptions<Parsed = any> {
    *
    * The manager ends with the handler: await all that you write through it. The lease is not
    * renewed but covers the whole `timeout`, so a crash can hold the delay back for that long.
+   * `'own'`: the handler removes the delay by `await ctx.complete(tx)` in a transaction of its own
+   * library: exactly once as well. Returning without it fails the attempt.
+   *
    * `false`: at least once.
    * @default false
+   * @range `true`, `false`, `'own'`
    */
-  transactional?: boolean;
+  transactional?: boolean | 'own';
   /**
    * Middleware around each call of this handler, inside the module's; of a list, the first is
    * outermost.
@@ -160,6 +165,10 @@ export function OnDelay<N extends DelayName>(
   name: N,
   options: OnDelayOptions<ParsedPayloadOf<N>> & { transactional: true },
 ): DecoratorOf<DelayMethod<[delay: Delay<N>, ctx: TransactionalDelayContext]>>;
+export function OnDelay<N extends DelayName>(
+  name: N,
+  options: OnDelayOptions<ParsedPayloadOf<N>> & { transactional: 'own' },
+): DecoratorOf<DelayMethod<[delay: Delay<N>, ctx: OwnTransactionDelayContext]>>;
 export function OnDelay<N extends DelayName>(
   name: N,
   options?: OnDelayOptions<ParsedPayloadOf<N>> & { transactional?: false },

@@ -1,3 +1,4 @@
+import { DelayInvalidError } from '../api/errors.js';
 import {
   type ExponentialBackoff,
   type BackoffPolicy,
@@ -57,19 +58,28 @@ export function handlerSettings(
     const { concurrency, timeout, maxAttempts, backoff, transactional = false, batch } = given;
     const { global: all, perGroup, around, enhancers, payload } = given;
     if (payload !== undefined) defaults.payloads.expect(checkName(name), payload, 'payload');
-    const isTransactional = flag(transactional, 'transactional');
+    const own = transactional === 'own';
+    const isTransactional = own ? false : flag(transactional, 'transactional');
+    if (own && batch !== undefined) {
+      throw new DelayInvalidError(
+        'batch',
+        "is not for transactional: 'own': complete one delay at a time",
+      );
+    }
     const timeoutMs = timeout === undefined ? defaults.timeoutMs : parseTimeoutMs(timeout);
     return {
       name: checkName(name),
       transactional: isTransactional,
+      own,
       concurrency: concurrency === undefined ? defaults.concurrency : checkConcurrency(concurrency),
       limits: parseLimits(all, perGroup),
       batch: batch === undefined ? null : checkInteger(batch, 'batch', 1, BATCH_MAX),
       timeoutMs,
       // A fenced attempt is not renewed: the first lease must last, for a call that waits as well.
-      leaseMs: isTransactional
-        ? Math.max(timeoutMs + 2 * WAITS_MAX_MS, defaults.leaseMs)
-        : defaults.leaseMs,
+      leaseMs:
+        isTransactional || own
+          ? Math.max(timeoutMs + 2 * WAITS_MAX_MS, defaults.leaseMs)
+          : defaults.leaseMs,
       maxAttempts: maxAttempts === undefined ? defaults.maxAttempts : checkMaxAttempts(maxAttempts),
       backoffMs: backoffPolicy(backoff, defaults.backoff, onBackoffFault),
       readPayload: defaults.payloads.readerOf(checkName(name)),

@@ -20,6 +20,8 @@ export const WAITS_MAX_MS = 250;
 export interface Handler {
   readonly name: string;
   readonly transactional: boolean;
+  /** `transactional: 'own'`: the handler removes the delay in a transaction of its own. */
+  readonly own: boolean;
   /** Calls at a time on this node. */
   readonly concurrency: number;
   /** Limits over all nodes; null: none. */
@@ -93,6 +95,7 @@ export class HandlerRegistry {
         readPayload: onDead.readPayload ?? ((text, owner) => decoded(undefined, text, owner)),
         batch: null,
         transactional: true,
+        own: false,
         // Its lease is not renewed.
         leaseMs: Math.max(leaseMs, timeoutMs),
       },

@@ -39,14 +39,17 @@ export class ForeignTransaction {
     private readonly hasOwnObject: boolean,
   ) {}
 
-  /** For the statements of one call. */
-  runner(): Runner {
-    let number: Promise<string> | undefined;
+  /**
+   * For the statements of one call.
+   * @param number of its transaction, if that is known
+   */
+  runner(number?: string): Runner {
+    let its = number === undefined ? undefined : Promise.resolve(number);
     return {
       transaction: 'callers',
       query: async <Row>(sql: string, parameters: unknown[]) => {
-        number ??= this.#readNumber();
-        return await this.#inside<Row>(await number, sql, parameters);
+        its ??= this.number();
+        return await this.#inside<Row>(await its, sql, parameters);
       },
     };
   }
@@ -57,7 +60,8 @@ export class ForeignTransaction {
     query: (sql, parameters) => this.#send(sql, parameters),
   };
 
-  #readNumber(): Promise<string> {
+  /** By which the server says, later and on any session, how the transaction ended. */
+  number(): Promise<string> {
     if (!this.hasOwnObject) return this.#begin();
     this.#number ??= this.#begin().catch((error: unknown) => {
       this.#number = undefined;
@@ -76,8 +80,9 @@ export class ForeignTransaction {
 
   async #inside<Row>(number: string, sql: string, parameters: unknown[]): Promise<Row[]> {
     const rows = await this.#send<Row>(sql, parameters, number);
-    if (rows.length > 0) return rows;
-    // So it may have had no parameters.
+    // It may have had no parameters.
+    if (rows.some((row) => Object.values(row as object).some((value) => value !== null)))
+      return rows;
     const [now] = await this.#send<{ number: string | null }>(
       `SELECT ${PRESENT_NUMBER} AS number`,
       [],

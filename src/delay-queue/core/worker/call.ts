@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type {
   AttemptClient,
+  DelayTransaction,
   DeadDelayContext,
   Delay,
   DelayBatchContext,
@@ -159,6 +160,8 @@ export class Call implements ActingCall, Holder {
   /** The client of `pg` of its transaction, as the handler may use it. */
   client: (() => AttemptClient) | undefined;
   pid: number | undefined;
+  /** With `transactional: 'own'`: removes the delay in a transaction of the handler. */
+  complete: ((tx: DelayTransaction) => Promise<void>) | undefined;
   /** From then on the attempts count. */
   called = false;
   /** Its payloads are being read; the handler has not seen them yet. */
@@ -438,6 +441,10 @@ class Context implements DelayContext {
 
   get client(): AttemptClient | undefined {
     return this.#call.client?.();
+  }
+
+  get complete(): Call['complete'] {
+    return this.#call.complete;
   }
 
   /** An AbortController is created only for handlers that read it. */

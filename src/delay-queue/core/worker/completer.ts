@@ -253,7 +253,7 @@ export class Completer {
 
   #complete(attempt: Attempt): void {
     // A transactional call has written its row itself, in its own transaction.
-    if (attempt.handler.transactional) {
+    if (attempt.handler.transactional || attempt.handler.own) {
       this.#written(attempt);
       return this.#completed(attempt);
     }

@@ -12,6 +12,7 @@ import { type FencedParts, FencedTransaction } from './fenced-transaction.js';
 import type { NameStates } from './name-state.js';
 import { awaitedLocks } from './timeout-cause.js';
 import { invoke } from './invoke.js';
+import { OwnTransaction } from './own-transaction.js';
 
 /** An aborted handler that heeds its signal ends within this time, and is not reported. */
 const QUIET_MS = 1_000;
@@ -67,7 +68,10 @@ export class Executor {
   }
 
   #plainly(call: Call): void {
-    const endsAtMs = performance.now() + call.handler.timeoutMs;
+    const { timeoutMs, own } = call.handler;
+    // Its lease is not renewed: the row may be locked by its own removal.
+    const latestMs = own ? call.leaseEndsAtMs : Infinity;
+    const endsAtMs = Math.min(performance.now() + timeoutMs, latestMs);
     const outcome = this.#invoke(call);
     if (outcome instanceof Promise) {
       const timeout = this.#deadlines.set(endsAtMs, () => void this.#timeOut(call));
@@ -100,7 +104,14 @@ export class Executor {
   #invoke(call: Call): Outcome | Promise<Outcome> {
     const nowMs = performance.now();
     for (const attempt of call.attempts) attempt.calledAtMs = nowMs;
-    return this.parts.starts.begin(call, invoke);
+    return call.handler.own ? this.#inOwn(call) : this.parts.starts.begin(call, invoke);
+  }
+
+  async #inOwn(call: Call): Promise<Outcome> {
+    const { store, engine } = this.parts.fenced;
+    const own = new OwnTransaction(store, engine, call);
+    call.complete = own.complete;
+    return await own.end(await this.parts.starts.begin(call, invoke));
   }
 
   /** Whatever comes first decides the call: its handler, its timeout, or the end of its lease. */

@@ -83,6 +83,8 @@ export class LeaseKeeper extends RecurringTask {
   }
 
   #plain(): Attempt[] {
-    return this.jobs.running().filter((attempt) => !attempt.handler.transactional && !attempt.over);
+    return this.jobs
+      .running()
+      .filter(({ handler, over }) => !handler.transactional && !handler.own && !over);
   }
 }

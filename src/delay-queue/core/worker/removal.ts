@@ -6,7 +6,10 @@ import type { Attempt } from './attempt.js';
 import type { Call } from './call.js';
 import { endOccurrence, COMPLETED, UNREADABLE } from './completer.js';
 
-export type RemovalStore = Pick<AttemptStore, 'hold' | 'complete' | 'remove' | 'recur' | 'retry'>;
+export type RemovalStore = Pick<
+  AttemptStore,
+  'hold' | 'complete' | 'lookAt' | 'remove' | 'recur' | 'retry'
+>;
 
 /** How the rows of a transactional call leave it: removed, or moved to their next instant. */
 export class Removal {
