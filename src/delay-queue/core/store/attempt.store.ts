@@ -160,9 +160,8 @@ export class AttemptStore {
       isOne ? this.#sql.removeOne : this.#sql.removeAll,
       this.kept === 'nothing' ? fence : [...fence, lateness],
     ];
-    type Done = { done: string | null };
-    return (fenced.queryLast?.<Done>(...how) ?? fenced.query<Done>(...how)).then(
-      ([row]) => row?.done === '0',
+    return (fenced.queryLast?.(...how) ?? fenced.query(...how)).then(
+      () => true,
       (error: unknown) => {
         if (isClaimLost(error)) return false;
         throw error;
