@@ -26,6 +26,7 @@ import { STAND_INS } from './stand-ins.js';
 import { TIME_IN_TESTS } from './time-in-tests.js';
 import { LIMITS_AND_REFUSALS } from './limits-and-refusals.js';
 import { FOREIGN_STATES } from './foreign-states.js';
+import { FOREIGN_TRANSACTIONS } from './foreign-transactions.js';
 import { NAMES_AND_OWNERS } from './names-and-owners.js';
 import { STRANGERS } from './strangers.js';
 import { RARE_AND_LATE } from './rare-and-late.js';
@@ -61,6 +62,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...TIME_IN_TESTS,
   ...LIMITS_AND_REFUSALS,
   ...FOREIGN_STATES,
+  ...FOREIGN_TRANSACTIONS,
   ...NAMES_AND_OWNERS,
   ...STRANGERS,
   ...RARE_AND_LATE,
