@@ -107,6 +107,21 @@ describe('what the first attempt does, and how it ends', () => {
       2,
     ],
     [
+      'returns before its transaction commits',
+      async (_, ctx) => {
+        await new Promise<void>((completed) => {
+          void inTransaction(async () => {
+            await ctx.complete(client);
+            completed();
+            await client.query('SELECT pg_sleep(0.2)');
+          });
+        });
+      },
+      'completed',
+      /^$/,
+      1,
+    ],
+    [
       'completes in a savepoint that it rolls back',
       (_, ctx) =>
         inTransaction(async () => {
@@ -171,6 +186,21 @@ describe('what the first attempt does, and how it ends', () => {
     expect(await node.delays.find('test.a', 'k')).toBeNull();
     expect(await effects()).toBe(1);
   });
+});
+
+it('does not count as completed what another session has removed', async () => {
+  run = async (_, ctx) => {
+    const failing = inTransaction(async () => {
+      await ctx.complete(client);
+      throw new Error('no');
+    });
+    await failing.catch(() => {});
+    await node.sql('DELETE FROM delay_queue.delay');
+  };
+  const lost = node.next('lost');
+  await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: 'k' });
+  expect(await lost).toMatchObject({ key: 'k' });
+  expect(await effects()).toBe(0);
 });
 
 it('runs again what was not completed, although it has committed', async () => {

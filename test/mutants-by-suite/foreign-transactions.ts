@@ -55,8 +55,14 @@ export const FOREIGN_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
     patches: [patch(OWN_TRANSACTION, 'rows.some(({ epoch }) => epoch === attempt.epoch)', 'false')],
     tests: OWN,
   },
+  'does-not-wait-for-the-commit': {
+    about: 'takes a transaction that is still open for one that has rolled back',
+    patches: [patch(OWN_TRANSACTION, "status === 'in progress' ? undefined : ", '')],
+    tests: OWN,
+  },
   'believes-the-library': {
-    about: 'says "completed" because the handler resolved, whatever became of its transaction',
+    about:
+      'says "completed" because the handler resolved and the row is gone, whatever became of its transaction',
     patches: [patch(OWN_TRANSACTION, "!== 'committed') continue;", "=== 'forgotten') continue;")],
     tests: OWN,
   },
