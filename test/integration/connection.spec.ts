@@ -142,7 +142,7 @@ describe('a start is refused', () => {
       { connection: { url: 'x:secret' } },
       /connection.url: is an option of TypeORM/,
     ],
-    ['for a number', { connection: 7 as never }, /connection: must be a text or an object/],
+    ['for a number', { connection: 7 as never }, /connection: must be an object, not 7/],
     [
       'for two databases',
       { connection: 'postgresql://here', dataSource: 'main' },

@@ -153,3 +153,31 @@ it('refuses an EntityManager, and a manager beside it', async () => {
   const both = { after: 1, manager, tx: client };
   await expect(node.delays.schedule('test.a', { n: 1 }, both)).rejects.toThrow('not both');
 });
+
+describe('found by resolveManager', () => {
+  let current: DelayTransaction | undefined;
+  const found = new OneNode({ options: { worker: false, resolveManager: () => current } });
+
+  it('is joined by calls that name none, and by no others', async () => {
+    const { url } = found.dataSource.options as { url: string };
+    const own = new Client({ connectionString: url });
+    await own.connect();
+    try {
+      await own.query('BEGIN');
+      current = own;
+      const later = { after: '1h' } as const;
+      await found.delays.schedule('test.a', { n: 1 }, { ...later, key: 'joins' });
+      await found.delays.schedule('test.a', { n: 1 }, { ...later, key: 'alone', manager: 'own' });
+      await own.query('ROLLBACK');
+      // Its transaction is over: what falls back to another client is refused, not written alone.
+      const late = found.delays.schedule('test.a', { n: 1 }, { ...later, key: 'late' });
+      await expect(late).rejects.toMatchObject({ field: 'tx' });
+      current = undefined;
+      const keys = ['joins', 'alone', 'late'];
+      const there = await Promise.all(keys.map((key) => found.delays.find('test.a', key)));
+      expect(there.map((delay) => delay?.key)).toEqual([undefined, 'alone', undefined]);
+    } finally {
+      await own.end();
+    }
+  });
+});

@@ -105,8 +105,16 @@ describe('without a manager', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['null', null, 'must return an EntityManager or undefined, not null'],
-    ['a promise', Promise.resolve(), 'must return an EntityManager or undefined, not a Promise'],
+    [
+      'null',
+      null,
+      'must return an EntityManager, a transaction such as fromPrisma(tx), or undefined, not null',
+    ],
+    [
+      'a promise',
+      Promise.resolve(),
+      'must return an EntityManager, a transaction such as fromPrisma(tx), or undefined, not a Promise',
+    ],
   ])('an answer that is %s is refused', async (_, answer, why) => {
     const { fallback } = host;
     host.fallback = answer as EntityManager;

@@ -75,6 +75,8 @@ const limitsIn = (option: string): Subject[] => [
 export const SUBJECTS: readonly Subject[] = [
   ofModule('options', namesOf('DelayQueueOptions'), resolveOptions, {
     takes: {
+      // Texts are refused without being shown.
+      connection: [...TEXTS, 'an empty object', 'an object'],
       worker: BOOLEANS,
       autorun: BOOLEANS,
       nodeName: ['a text'],

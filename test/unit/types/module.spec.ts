@@ -75,6 +75,7 @@ function options() {
   same<DelayQueueOptions['enhancers'], DelayEnhancers | undefined>(true);
   fits<DelayQueueOptions>({ schema: 'timers', history: { keep: '7d', attempts: true } });
   fits<DelayQueueOptions>({ history: false, resolveManager: () => undefined });
+  fits<DelayQueueOptions>({ resolveManager: () => ({ query: async () => [] }) });
   same<DelayHistoryOptions['keep'], Duration | undefined>(true);
   fits<DelayQueueOptions>({ history: { names: { 'test.plain': '1d' } } });
   // @ts-expect-error -- for how long?

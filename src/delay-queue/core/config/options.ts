@@ -3,6 +3,7 @@ import type {
   AroundFunction,
   DelayAround,
   DelayName,
+  DelayTransaction,
   Duration,
   ParsedPayloadOf,
 } from '../api/delay.js';
@@ -219,13 +220,14 @@ export interface DelayQueueOptions {
   /**
    * Finds the surrounding transaction of calls without `manager`.
    *
-   * For `@nestjs-cls/transactional`: `() => transactionHost.tx`. A manager without an active
+   * For `@nestjs-cls/transactional`: `() => transactionHost.tx`, with other libraries than TypeORM
+   * `() => (host.isTransactionActive() ? fromPrisma(host.tx) : undefined)`. A manager without an active
    * transaction counts as none. Not called for `manager: 'own'` or inside a transactional handler.
    * @default undefined
    * @range a function
    * @see docs/recipes/surrounding-transaction.md
    */
-  resolveManager?: (() => EntityManager | undefined) | undefined;
+  resolveManager?: (() => EntityManager | DelayTransaction | undefined) | undefined;
   /**
    * Schemas by name, for producers and handlers. `schedule` refuses payloads that do not match.
    *

@@ -10,6 +10,7 @@ import {
   isClass,
   optionsByName,
   readable,
+  readOptions,
   shown,
 } from './known-options.js';
 import { type Bound, parseDurationBetween } from './durations.js';
@@ -157,8 +158,9 @@ function checkWorker(value: unknown): boolean | 'manual' {
   throw new DelayInvalidError('worker', `must be true, false or 'manual', not ${shown(value)}`);
 }
 
-/** The refusal shows no value: it may have a password. */
+/** The refusal of a text does not show it: it may have a password. */
 export function checkConnection(value: unknown): ResolvedOptions['connection'] {
+  if (value === undefined) return undefined;
   if (typeof value === 'string') {
     if (/^postgres(?:ql)?:\/\//.test(value)) return value;
     throw new DelayInvalidError(
@@ -166,18 +168,12 @@ export function checkConnection(value: unknown): ResolvedOptions['connection'] {
       'must begin with postgresql:// or postgres://, or be the options of a pool of pg',
     );
   }
-  if (value === undefined) return undefined;
-  return readable('connection', () => {
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      const typeorms = ['type', 'url', 'username'].find((name) => name in value);
-      if (typeorms === undefined) return { ...value };
-      throw new DelayInvalidError(
-        `connection.${typeorms}`,
-        'is an option of TypeORM; pg takes connectionString, or host, port, user, password and database',
-      );
-    }
-    throw new DelayInvalidError('connection', `must be a text or an object, not a ${typeof value}`);
-  });
+  const [typeorms] = Object.keys(readOptions(value, 'connection', ['type', 'url', 'username']));
+  if (typeorms === undefined) return readable('connection', () => ({ ...(value as object) }));
+  throw new DelayInvalidError(
+    `connection.${typeorms}`,
+    'is an option of TypeORM; pg takes connectionString, or host, port, user, password and database',
+  );
 }
 
 function checkResolveManager(value: unknown): (() => unknown) | undefined {

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager, QueryRunner } from 'typeorm';
 import { ignoreRejection } from '../api/adopted.js';
+import type { DelayTransaction } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import { readable, shown } from '../config/known-options.js';
 import type { Occurrence } from '../recurrence/occurrence.js';
@@ -103,8 +104,8 @@ export const ownAttempt = (
   { name, key }: { name: string; key: string | null },
 ): ActingAttempt | undefined => actingCall(manager)?.attemptOf(name, key);
 
-/** Finds the manager of the transaction in whose context a call is made. */
-export type Surrounding = () => EntityManager | undefined;
+/** Finds the transaction in whose context a call is made. */
+export type Surrounding = () => EntityManager | DelayTransaction | undefined;
 
 /**
  * @param resolve may return a manager without a transaction, as libraries fall back to
@@ -116,17 +117,25 @@ export function surroundingBy(resolve: (() => unknown) | undefined): Surrounding
   return () => {
     const answer = resolve();
     if (answer === undefined) return undefined;
+    if (readable('resolveManager', () => isForeign(answer))) return answer as DelayTransaction;
     if (!readable('resolveManager', () => isManager(answer))) {
       ignoreRejection(answer);
       throw new DelayInvalidError(
         'resolveManager',
-        `must return an EntityManager or undefined, not ${shown(answer)}`,
+        `must return an EntityManager, a transaction such as fromPrisma(tx), or undefined, not ${shown(answer)}`,
       );
     }
     const manager = answer as EntityManager;
     return manager.queryRunner?.isTransactionActive ? manager : undefined;
   };
 }
+
+/** Of another library: a manager can send statements, too. */
+const isForeign = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  typeof Reflect.get(value, 'query') === 'function' &&
+  !isManager(value);
 
 /** By TypeORM's own mark, not by class: an application may have a second copy of TypeORM. */
 export function isManager(value: unknown): value is EntityManager {

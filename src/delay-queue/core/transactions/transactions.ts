@@ -185,6 +185,9 @@ function findTransaction(
   const isTransactional = acting?.handler.transactional === true;
   const isAsked = !isTransactional || isJoined(acting);
   const manager = chosen ?? (isAsked ? surrounding?.() : undefined);
+  if (manager !== undefined && !isManager(manager)) {
+    return foreignTransaction(manager, undefined, kind);
+  }
   if (manager === undefined && isTransactional && kind === 'write') {
     throw new DelayInvalidError(
       'manager',
