@@ -58,6 +58,13 @@ export const APPLICATIONS: Application[] = [
     scripts: ['build', 'start', 'status', 'test'],
   },
   {
+    name: 'without-typeorm',
+    what: 'Nest 12 and pg, a connection and no TypeORM',
+    inGate: true,
+    isComplete: true,
+    scripts: ['build', 'migrate', 'start', 'status'],
+  },
+  {
     name: 'two-typeorms',
     what: 'a monorepo with two copies of TypeORM: refused, with a clear error',
     isComplete: true,

@@ -111,11 +111,10 @@ async function killAmidCloses(
     await holder.query('BEGIN');
     await holder.query(`SELECT FROM "order" WHERE id = ANY($1::int[]) FOR UPDATE`, [unpaid]);
     const { rows } = await holder.query(`SELECT pg_backend_pid() AS pid`);
-    // They hold their delays as well: Vendure's services work in the attempts' own transactions.
+    // They lock their delays last: what a session waits for is its order, in the attempt's own transaction.
     await until('the attempts wait for their orders', async () => {
       const { rowCount } = await database.query(
-        `SELECT DISTINCT pid FROM pg_locks
-         WHERE relation = 'delay_queue.delay'::regclass AND $1 = ANY(pg_blocking_pids(pid))`,
+        `SELECT DISTINCT pid FROM pg_locks WHERE NOT granted AND $1 = ANY(pg_blocking_pids(pid))`,
         [rows[0].pid],
       );
       return rowCount === unpaid.length;
