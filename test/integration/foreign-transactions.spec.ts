@@ -115,6 +115,33 @@ it('hints inside the transaction of what is due soon, and of nothing else', asyn
   await hearing.end();
 });
 
+it('hints of one that is moved, behind one that is not there', async () => {
+  await node.delays.schedule('test.a', { n: 1 }, { after: '1h', key: 'there' });
+  const completed = node.next('completed');
+  await client.query('BEGIN');
+  const targets = ['absent', 'there'].map((key) => ({ name: 'test.a' as const, key }));
+  await node.delays.rescheduleMany(targets, { after: 0 }, { tx: client });
+  await client.query('COMMIT');
+  expect(await completed).toMatchObject({ key: 'there', latenessMs: expect.any(Number) });
+});
+
+it('keeps what was written where its hint was not sent', async () => {
+  let sent = 0;
+  const tx: DelayTransaction = {
+    query: async (text, values) => {
+      sent += 1;
+      if (text.includes('pg_notify')) throw new Error('over');
+      return await client.query(text, values);
+    },
+    transaction: {},
+  };
+  await client.query('BEGIN');
+  expect(await schedule('k', tx, 1_000)).toMatchObject({ verdict: 'scheduled' });
+  await client.query('COMMIT');
+  expect(sent).toBe(3);
+  expect(await find('k')).not.toBeNull();
+});
+
 it('throws the error of the server, without values, and says where tables are missing', async () => {
   const secret = 'queen of hearts';
   const failing: DelayTransaction = {

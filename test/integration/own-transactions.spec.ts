@@ -136,6 +136,19 @@ describe('what the first attempt does, and how it ends', () => {
       2,
     ],
     [
+      'completes again behind a savepoint that it rolled back',
+      (_, ctx) =>
+        inTransaction(async () => {
+          await client.query('SAVEPOINT s');
+          await ctx.complete(client);
+          await client.query('ROLLBACK TO s');
+          await ctx.complete(client);
+        }),
+      'completed',
+      /^$/,
+      1,
+    ],
+    [
       'completes twice in one transaction',
       (_, ctx) =>
         inTransaction(async () => {

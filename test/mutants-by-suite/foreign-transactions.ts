@@ -44,7 +44,7 @@ export const FOREIGN_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'core/client/announcements.ts',
-        'return this.engine.hintInside(joined.runner(), wakes, all[0]?.placed.nowMs ?? 0);',
+        'return this.engine.hintInside(joined.runner(), written);',
         'return undefined;',
       ),
     ],

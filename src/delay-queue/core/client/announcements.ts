@@ -21,9 +21,13 @@ export interface CommittedWrites {
   ): void;
   /**
    * Sends, in a transaction whose commit is not seen, the hints of delays that no load finds in time.
-   * @param nowMs on the database's clock
+   * Never rejects: without a hint, a load finds them later.
+   * @param written each with the time of its write, on the database's clock
    */
-  hintInside(runner: Runner, wakes: readonly Wake[], nowMs: number): Promise<void> | undefined;
+  hintInside(
+    runner: Runner,
+    written: readonly { wake: Wake; nowMs: number }[],
+  ): Promise<void> | undefined;
   /** The row with that id is gone. */
   disarm(id: number): void;
   pausesChanged(): void;
@@ -61,11 +65,11 @@ export class Announcements {
   /** @returns what has to be awaited within the transaction, if anything */
   announce(joined: Joined | undefined, all: readonly Announced[]): Promise<void> | undefined {
     if (joined instanceof ForeignTransaction) {
-      const wakes = all.flatMap(({ delay, placed, failed = false }) => {
+      const written = all.flatMap(({ delay, placed, failed = false }) => {
         const wake = REMOVED.has(placed.verdict) ? undefined : wakeOf(delay, placed, failed);
-        return wake === undefined ? [] : [wake];
+        return wake === undefined ? [] : [{ wake, nowMs: placed.nowMs }];
       });
-      return this.engine.hintInside(joined.runner(), wakes, all[0]?.placed.nowMs ?? 0);
+      return this.engine.hintInside(joined.runner(), written);
     }
     const answeredAtMs = performance.now();
     for (const one of all) this.#announce(joined, one, answeredAtMs);

@@ -96,5 +96,5 @@ export async function hintWakes(
   channel: string,
   wakes: readonly Wake[],
 ): Promise<void> {
-  if (wakes.length > 0) await sendHints(runner, channel, encodeWakes(wakes));
+  await sendHints(runner, channel, encodeWakes(wakes));
 }

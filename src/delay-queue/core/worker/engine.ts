@@ -221,14 +221,16 @@ export class Engine implements ClientEngine {
     this.#switch?.announcer.announce(wake, written, certain ? 'confirmed' : 'hinted');
   }
 
-  hintInside(runner: Runner, wakes: readonly Wake[], nowMs: number): Promise<void> | undefined {
+  hintInside(
+    runner: Runner,
+    written: readonly { wake: Wake; nowMs: number }[],
+  ): Promise<void> | undefined {
     const { horizonMs, idleForMs, schema } = this.options;
-    const untilMs = nowMs + Math.max(horizonMs, idleForMs ?? 0);
-    return hintWakes(
-      runner,
-      schema,
-      wakes.filter(({ wakeMs }) => wakeMs <= untilMs),
-    );
+    const nearMs = Math.max(horizonMs, idleForMs ?? 0);
+    const near = written.filter(({ wake, nowMs }) => wake.wakeMs <= nowMs + nearMs);
+    if (near.length === 0) return undefined;
+    const wakes = near.map(({ wake }) => wake);
+    return hintWakes(runner, schema, wakes).catch(() => {});
   }
 
   /** Set once a node with a `manual` worker has started. */

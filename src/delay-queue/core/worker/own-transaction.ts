@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { DelayTransaction } from '../api/delay.js';
 import {
   DelayInvalidError,
+  DelayLeaseLostError,
   DelayRolledBackError,
   DelayTransactionOverError,
 } from '../api/errors.js';
@@ -45,15 +46,13 @@ export class OwnTransaction {
     if (this.call.over) throw new DelayTransactionOverError();
     const transaction = ForeignTransaction.of(tx);
     const number = await transaction.number();
-    if (this.#numbers.has(number)) {
-      throw new DelayInvalidError('tx', 'the delay was completed in this transaction before');
-    }
     this.call.committing(true);
     try {
       await new Removal(this.store, this.call).run(transaction.runner(number));
       this.#numbers.add(number);
     } catch (error) {
       this.#hasMetLock ||= serverErrorIn(error)?.code === LOCK_NOT_AVAILABLE;
+      if (error instanceof DelayLeaseLostError && this.#numbers.has(number)) throw isCompleted();
       throw error instanceof ServerError ? error.original : error;
     }
   };
@@ -96,6 +95,9 @@ export class OwnTransaction {
     return undefined;
   }
 }
+
+const isCompleted = (): DelayInvalidError =>
+  new DelayInvalidError('tx', 'the delay was completed in this transaction before');
 
 const notCompleted = (): DelayInvalidError =>
   new DelayInvalidError(
