@@ -1,10 +1,11 @@
 import { expect, it } from '@jest/globals';
+import { PrismaPg } from '@prisma/adapter-pg';
 import { fromPrisma } from 'nestjs-delay-queue/adapters';
 import { Client, Pool } from 'pg';
 import { NodeProcess } from '../support/node-process.js';
 import { OneNode } from '../support/one-node.js';
 import { until } from '../support/until.js';
-import { PrismaService } from './prisma.service.js';
+import { PrismaClient } from './generated/client.js';
 
 const ORDERS = 2_000;
 /** Most orders are paid within so long of their close, before or behind. */
@@ -26,7 +27,7 @@ interface Door {
 
 const PAY = `UPDATE purchases SET status = 'PAID' WHERE id = $1 AND status = 'UNPAID'`;
 
-function doors(prisma: PrismaService, pool: Pool): Door[] {
+function doors(prisma: PrismaClient, pool: Pool): Door[] {
   const inSql = async <T>(work: (client: { query: Client['query'] }) => Promise<T>): Promise<T> => {
     const client = await pool.connect();
     try {
@@ -99,7 +100,11 @@ it('pays or closes each of 2,000 orders once, placed by Prisma, TypeORM and SQL,
     return worker;
   };
   const workers = await Promise.all([start(), start()]);
-  const prisma = new PrismaService();
+  const prisma = new PrismaClient({
+    adapter: new PrismaPg({ connectionString: url }),
+    // On a busy machine many payers wait for a connection: for longer than the two seconds of the default.
+    transactionOptions: { maxWait: 90_000, timeout: 90_000 },
+  });
   const pool = new Pool({ connectionString: url, max: 10 });
   try {
     const all = doors(prisma, pool);

@@ -47,7 +47,7 @@ export interface StubCall {
   call: 'schedule' | 'cancel' | 'reschedule' | 'retryDead' | 'discardDead';
   name: string;
   key: string | null;
-  /** The transaction that the call named; undefined: none. */
+  /** The transaction that the call named as `manager` or `tx`; undefined: none. */
   manager: unknown;
   /** The verdict of the call; undefined if it threw. */
   verdict: string | undefined;
@@ -324,7 +324,7 @@ class StubClient {
     { delays, ready }: Parameters<DelayClient['schedule']>[0],
     options: InTransaction,
   ): Promise<ScheduleResult> {
-    const manager = checkManager(options);
+    const manager = checkTransaction(options);
     await ready;
     const [result] = this.#scheduleAll([delays], manager);
     return result as ScheduleResult;
@@ -334,7 +334,7 @@ class StubClient {
     { delays, ready }: Parameters<DelayClient['scheduleMany']>[0],
     options: InTransaction,
   ): Promise<ScheduleResult[]> {
-    const manager = checkManager(options);
+    const manager = checkTransaction(options);
     await ready;
     return this.#scheduleAll(delays, manager);
   }
@@ -381,7 +381,7 @@ class StubClient {
     { name, key }: NameAndKey<N>,
     options: InTransaction,
   ): Promise<DelayInfo<N> | null> {
-    checkManager(options);
+    checkTransaction(options);
     const row = this.#rows.find(name, key);
     return row === undefined ? null : infoOf(name, row, JSON.parse(row.payload));
   }
@@ -400,7 +400,7 @@ class StubClient {
   readonly pausing = refusing('pauses');
 
   #change(call: StubChange, target: Target, options: ChangeOptions, to?: MoveTo): StubResult {
-    const manager = checkManager(options);
+    const manager = checkTransaction(options);
     const row =
       'id' in target ? this.#rows.byId(target.id) : this.#rows.find(target.name, target.key);
     const about = row ?? ('id' in target ? undefined : target);
@@ -444,8 +444,18 @@ class StubClient {
   }
 }
 
-/** A mocked EntityManager is accepted; other values are refused as usual. */
-function checkManager({ manager }: InTransaction): unknown {
+/** A mock of an EntityManager, or of `tx`, is accepted; other values are refused as usual. */
+function checkTransaction({ manager, tx }: InTransaction): unknown {
+  if (tx !== undefined) {
+    if (manager !== undefined) {
+      throw new DelayInvalidError('tx', 'give either manager or tx, not both');
+    }
+    if ((typeof tx === 'object' && tx !== null) || typeof tx === 'function') return tx;
+    throw new DelayInvalidError(
+      'tx',
+      `must be a transaction such as fromPrisma(tx), not ${shown(tx)}`,
+    );
+  }
   if (manager === undefined || manager === 'own') return manager;
   if (typeof manager === 'object' && manager !== null) return manager;
   throw new DelayInvalidError(

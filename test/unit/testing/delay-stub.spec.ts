@@ -76,6 +76,16 @@ it('remembers the calls in their order, with a manager that is a mock', async ()
   expect(await orders.delays.find('test.a', '1')).toBeNull();
 });
 
+it('remembers the transaction of another library, and refuses what is none', async () => {
+  const tx = { query: async () => [] };
+  await orders.delays.schedule('test.a', { n: 1 }, { after: '30m', key: '1', tx });
+  expect(stub.scheduled('test.a')).toMatchObject([{ key: '1', manager: tx }]);
+  const none = { after: '30m', key: '2', tx: 'tx' as never };
+  await expect(orders.delays.schedule('test.a', { n: 1 }, none)).rejects.toThrow(/^tx: must be/);
+  const both = { after: '30m', key: '2', tx, manager: 'own' } as const;
+  await expect(orders.delays.schedule('test.a', { n: 1 }, both)).rejects.toThrow('not both');
+});
+
 it('answers what a test chooses, once, and changes nothing', async () => {
   await orders.delays.schedule('test.a', { n: 1 }, { after: '1h', key: '1' });
   stub.answerNext('test.a', '1', 'running');

@@ -11,9 +11,9 @@ export type Connection = string | object;
  * applications without TypeORM. Its query runners tell subscribers what TypeORM's tell them.
  */
 export class PgDataSource {
-  static from(connection: Connection, own: ConnectionConfig = {}): DataSource {
-    const given = typeof connection === 'string' ? { connectionString: connection } : connection;
-    return new PgDataSource({ ...own, ...given }) as unknown as DataSource;
+  static from(connection: Connection): DataSource {
+    const config = typeof connection === 'string' ? { connectionString: connection } : connection;
+    return new PgDataSource(config) as unknown as DataSource;
   }
 
   readonly options = { type: 'postgres' } as const;
