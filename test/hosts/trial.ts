@@ -53,7 +53,7 @@ class Application {
       child.on('error', reject);
       child.on('close', () => reject(new Error(`the application has ended:\n${this.output}`)));
     });
-    // Whoever calls the application gets the error, and another host may be tried.
+    // The next call gets the error, and another host can be tried.
     this.#port.catch(() => {});
   }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Delay, OnDelay, type OwnTransactionDelayContext } from 'nestjs-delay-queue';
 import { Client } from 'pg';
@@ -229,7 +230,7 @@ it('fails a transaction that outlasts the attempt', async () => {
   let late: Promise<unknown> = Promise.resolve();
   const [event, error] = await attempted((_, ctx) => {
     late = (async () => {
-      await new Promise((resolve) => setTimeout(resolve, 2_200));
+      if (!ctx.signal.aborted) await once(ctx.signal, 'abort');
       await inTransaction(() => ctx.complete(client));
     })().catch((thrown: unknown) => thrown);
     return late;

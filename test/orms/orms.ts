@@ -85,39 +85,27 @@ async function prisma(url: string): Promise<Orm> {
   };
 }
 
-async function drizzlePg(url: string): Promise<Orm> {
-  const { drizzle } = await import('drizzle-orm/node-postgres');
-  const { sql } = await import('drizzle-orm');
-  const db = drizzle(url);
-  type Tx = Parameters<Parameters<typeof db.transaction>[0]>[0];
-  const its = (tx: Tx): Transaction => ({
-    tx: fromDrizzle(tx),
-    insert: (id) => tx.execute(sql`INSERT INTO purchases VALUES (${id})`),
-    nested: (work) => tx.transaction((inner) => work(its(inner))),
-  });
-  return {
-    transaction: (work) => db.transaction((tx) => work(its(tx))),
-    pool: () => fromDrizzle(db),
-    close: () => db.$client.end(),
+/** @param on its driver */
+const drizzle =
+  (on: 'node-postgres' | 'postgres-js') =>
+  async (url: string): Promise<Orm> => {
+    const { drizzle: connect } = (await import(
+      `drizzle-orm/${on}`
+    )) as typeof import('drizzle-orm/node-postgres');
+    const { sql } = await import('drizzle-orm');
+    const db = connect(url);
+    type Tx = Parameters<Parameters<typeof db.transaction>[0]>[0];
+    const its = (tx: Tx): Transaction => ({
+      tx: fromDrizzle(tx),
+      insert: (id) => tx.execute(sql`INSERT INTO purchases VALUES (${id})`),
+      nested: (work) => tx.transaction((inner) => work(its(inner))),
+    });
+    return {
+      transaction: (work) => db.transaction((tx) => work(its(tx))),
+      pool: () => fromDrizzle(db),
+      close: () => db.$client.end(),
+    };
   };
-}
-
-async function drizzlePostgresJs(url: string): Promise<Orm> {
-  const { drizzle } = await import('drizzle-orm/postgres-js');
-  const { sql } = await import('drizzle-orm');
-  const db = drizzle(url);
-  type Tx = Parameters<Parameters<typeof db.transaction>[0]>[0];
-  const its = (tx: Tx): Transaction => ({
-    tx: fromDrizzle(tx),
-    insert: (id) => tx.execute(sql`INSERT INTO purchases VALUES (${id})`),
-    nested: (work) => tx.transaction((inner) => work(its(inner))),
-  });
-  return {
-    transaction: (work) => db.transaction((tx) => work(its(tx))),
-    pool: () => fromDrizzle(db),
-    close: () => db.$client.end(),
-  };
-}
 
 async function kysely(url: string): Promise<Orm> {
   const { CamelCasePlugin, Kysely, PostgresDialect } = await import('kysely');
@@ -289,8 +277,8 @@ async function slonik(url: string): Promise<Orm> {
 export const ORMS: Record<string, (url: string) => Promise<Orm>> = {
   pg,
   Prisma: prisma,
-  'Drizzle on pg': drizzlePg,
-  'Drizzle on postgres.js': drizzlePostgresJs,
+  'Drizzle on pg': drizzle('node-postgres'),
+  'Drizzle on postgres.js': drizzle('postgres-js'),
   Kysely: kysely,
   Knex: knex,
   Objection: objection,

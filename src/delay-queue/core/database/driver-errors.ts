@@ -43,6 +43,23 @@ export function serverErrorIn(
   return undefined;
 }
 
+/** An error of the server as `pg` throws it, whatever the library made of it. */
+export class ServerError extends Error {
+  /** @param original what the caller gets */
+  constructor(
+    readonly original: unknown,
+    found: { code: string; message: string },
+  ) {
+    super(found.message);
+    Object.assign(this, found);
+  }
+}
+
+export function asServerError(error: unknown): unknown {
+  const found = serverErrorIn(error);
+  return found === undefined ? error : new ServerError(error, found);
+}
+
 interface WrappedError {
   code?: unknown;
   cause?: unknown;

@@ -1,7 +1,7 @@
 import type { DelayTransaction } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import { readable, shown } from '../config/known-options.js';
-import { dropData, serverErrorIn } from '../database/driver-errors.js';
+import { asServerError, dropData } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import { asColumns, asTexts, PRESENT_NUMBER } from '../database/text-statement.js';
 import { CallsInOrder } from './calls-in-order.js';
@@ -12,8 +12,8 @@ import { isManager } from './handler-context.js';
  * server says whether it is open.
  *
  * The first write asks for the transaction's number. The parameters of each write are NULL unless
- * that transaction is open: a pool given by mistake, a transaction that is over, or a call that
- * nobody awaits writes nothing.
+ * that transaction is open: a pool given by mistake, a transaction that is over, and a call that is
+ * not awaited write nothing.
  */
 export class ForeignTransaction {
   /** As for an EntityManager that has no connection of its own. */
@@ -97,7 +97,8 @@ export class ForeignTransaction {
     try {
       answer = await this.tx.query(text, values);
     } catch (error) {
-      throw translated(error);
+      dropData(error);
+      throw asServerError(error);
     }
     const rows = Array.isArray(answer) ? answer : (answer as { rows?: unknown } | undefined)?.rows;
     // Prisma resolves what it did not send, because the transaction has failed, with undefined.
@@ -121,24 +122,6 @@ function identityOf(tx: DelayTransaction): object {
     );
   }
   return tx.transaction ?? tx;
-}
-
-/** An error of the server as `pg` throws it, whatever the library made of it. */
-export class ServerError extends Error {
-  /** @param original what the caller gets */
-  constructor(
-    readonly original: unknown,
-    found: { code: string; message: string },
-  ) {
-    super(found.message);
-    Object.assign(this, found);
-  }
-}
-
-function translated(error: unknown): unknown {
-  dropData(error);
-  const found = serverErrorIn(error);
-  return found === undefined ? error : new ServerError(error, found);
 }
 
 const isOver = (): DelayInvalidError =>

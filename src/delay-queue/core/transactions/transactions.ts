@@ -4,12 +4,18 @@ import type { DelayTransaction, InTransaction } from '../api/delay.js';
 import { DelayInvalidError, DelayShutdownError } from '../api/errors.js';
 import { ownOption, readable, shown } from '../config/known-options.js';
 import { bring, UNCOMPILED } from '../database/connection-config.js';
-import { dropData, explainError, isRefusedByServer, isTooMuch } from '../database/driver-errors.js';
+import {
+  dropData,
+  explainError,
+  isRefusedByServer,
+  isTooMuch,
+  ServerError,
+} from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import { owningDataSource, SessionWatch } from '../database/session-watch.js';
 import type { StatementSize } from '../store/statement-size.js';
 import { CallsInOrder } from './calls-in-order.js';
-import { ForeignTransaction, ServerError } from './foreign-transaction.js';
+import { ForeignTransaction } from './foreign-transaction.js';
 import {
   belongsInside,
   isEnding,

@@ -6,11 +6,11 @@ import {
   DelayRolledBackError,
   DelayTransactionOverError,
 } from '../api/errors.js';
-import { LOCK_NOT_AVAILABLE, serverErrorIn } from '../database/driver-errors.js';
+import { LOCK_NOT_AVAILABLE, ServerError, serverErrorIn } from '../database/driver-errors.js';
 import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Growth, pauseMs } from '../tasks/pauses.js';
-import { ForeignTransaction, ServerError } from '../transactions/foreign-transaction.js';
+import { ForeignTransaction } from '../transactions/foreign-transaction.js';
 import type { Attempt, Outcome } from './attempt.js';
 import type { Call } from './call.js';
 import { type RemovalStore, Removal } from './removal.js';
