@@ -35,14 +35,14 @@ export interface CommittedWrites {
   rerunAsked(): void;
 }
 
-interface Written {
+interface WrittenDelay {
   name: string;
   key: string | null;
   group?: string | null;
 }
 
 export interface Announced {
-  delay: Written;
+  delay: WrittenDelay;
   /** As the statement answered; what wrote nothing is not announced. */
   placed: Placed;
   /** The delay keeps its `last_error`, and so runs alone. */
@@ -66,7 +66,7 @@ export class Announcements {
   announce(joined: Joined | undefined, all: readonly Announced[]): Promise<void> | undefined {
     if (joined instanceof ForeignTransaction) {
       const written = all.flatMap(({ delay, placed, failed = false }) => {
-        const wake = REMOVED.has(placed.verdict) ? undefined : wakeOf(delay, placed, failed);
+        const wake = REMOVED.has(placed.verdict) ? undefined : toWake(delay, placed, failed);
         return wake === undefined ? [] : [{ wake, nowMs: placed.nowMs }];
       });
       return this.engine.hintInside(joined.runner(), written);
@@ -83,7 +83,7 @@ export class Announcements {
   ): void {
     const { engine } = this;
     const { verdict, id, nowMs } = placed;
-    const wake = wakeOf(delay, placed, failed);
+    const wake = toWake(delay, placed, failed);
     if (REMOVED.has(verdict)) {
       engine.afterCommit.onCommit(joined, (certain) => {
         // Otherwise the cancel may have been undone and the row may still exist: its wake stays.
@@ -105,7 +105,7 @@ export class Announcements {
   }
 
   #tell(
-    { name, key }: Written,
+    { name, key }: WrittenDelay,
     id: number,
     verdict: string,
     wakeMs: number | null,
@@ -118,8 +118,8 @@ export class Announcements {
 }
 
 /** Undefined for what has written no wake. */
-function wakeOf(
-  delay: Written,
+function toWake(
+  delay: WrittenDelay,
   { id, epoch, wakeMs, group = delay.group ?? null }: Placed,
   failed: boolean,
 ): Wake | undefined {

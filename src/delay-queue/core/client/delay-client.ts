@@ -38,7 +38,7 @@ import { AllOrNone } from './all-or-none.js';
 import { CoalescedWrites } from './coalesced-writes.js';
 import { Erasures } from './erasures.js';
 import { needsClock, withFirstInstants } from './first-instants.js';
-import type { Given } from './new-delays.js';
+import type { GivenDelays } from './new-delays.js';
 import { Pausing } from './pauses.js';
 import { changeResult, HISTORY_MAX, infoOf, recordOf } from './results.js';
 import { type HeldAttempts, Matching } from './selections.js';
@@ -105,7 +105,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   async schedule(
-    { delays: delay, ready: given }: Given<NewDelay>,
+    { delays: delay, ready: given }: GivenDelays<NewDelay>,
     options: InTransaction,
   ): Promise<ScheduleResult> {
     const transaction = this.#transactions.of(options, 'write');
@@ -121,7 +121,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   async scheduleMany(
-    { delays, ready: given }: Given<NewDelay[]>,
+    { delays, ready: given }: GivenDelays<NewDelay[]>,
     options: InTransaction,
   ): Promise<ScheduleResult[]> {
     if (delays.length === 0) return [];

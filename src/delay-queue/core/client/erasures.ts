@@ -63,7 +63,7 @@ export class Erasures {
     });
     await inOrder('all', async () => {
       await through(this.#store.history(runner, filter), 'history');
-      for (const [place, its] of besideOf(filter)) {
+      for (const [place, its] of placesBeside(filter)) {
         const into = place === 'pause' ? 'pauses' : undefined;
         await through(this.#store.rows(runner, place, its), into);
       }
@@ -82,7 +82,7 @@ export class Erasures {
       const { running = 0, ...others } = Object.fromEntries(
         await this.#selection.countByState(runner, filter, COUNTED_MAX),
       );
-      const pauses = besideOf(filter).find(([place]) => place === 'pause');
+      const pauses = placesBeside(filter).find(([place]) => place === 'pause');
       return {
         erased:
           Object.values(others).reduce((sum, count) => sum + count, 0) +
@@ -99,7 +99,7 @@ export class Erasures {
 const NOTHING: EraseCounts = { erased: 0, running: 0, history: 0, pauses: 0, operations: 0 };
 
 /** Where else a filter leads by itself: of a key to lists of operations, of a group to its limits. */
-function besideOf(filter: RowFilter): [ErasedTable, RowFilter][] {
+function placesBeside(filter: RowFilter): [ErasedTable, RowFilter][] {
   const [ofKeys, ofGroups] = (['key', 'group'] as const).map(
     (index) => Object.keys(indexedBy(filter, index)).length > 0,
   );

@@ -52,14 +52,13 @@ export function begunAt(
   if (firstMs > until) {
     throw new DelayInvalidError(
       'repeat.until',
-      `must not be before the first run, which is due at ${isoOf(firstMs)}, but is ${isoOf(until)}`,
+      `must not be before the first run, which is due at ${toIso(firstMs)}, but is ${toIso(until)}`,
     );
   }
   const computed = hasFirst ? {} : computedHere(rule, firstMs);
-  return {
-    to: { kind: 'at', iso: isoOf(firstMs) },
-    repeat: { ...repeat, how: { ...how, ...computed } },
-  };
+  return { to: dueAt(firstMs), repeat: { ...repeat, how: { ...how, ...computed } } };
 }
 
-const isoOf = (ms: number): string => new Date(Math.ceil(ms)).toISOString();
+export const dueAt = (ms: number): DueTime => ({ kind: 'at', iso: toIso(ms) });
+
+const toIso = (ms: number): string => new Date(Math.ceil(ms)).toISOString();

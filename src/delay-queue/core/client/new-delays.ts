@@ -13,7 +13,7 @@ import { itemsOf } from './arguments.js';
 const PAYLOADS_LENGTH_MAX = 32 * 1_048_576;
 
 /** What one call schedules. Name and key are there at once, so that its turn can be taken. */
-export interface Given<Delays> {
+export interface GivenDelays<Delays> {
   delays: Delays;
   /** Resolves when the payloads are there, too. Undefined unless a schema or the codec returns a promise. */
   ready: Promise<void> | undefined;
@@ -26,7 +26,7 @@ export function newDelay(
   options: ParsedSchedule,
   payloads: Payloads,
   added?: DelayHeaders,
-): Given<NewDelay> {
+): GivenDelays<NewDelay> {
   const draft = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
   if (added !== undefined) draft.headers = withHeaders(draft.headers, added);
   const stored = payloads.stored(draft.payload, draft);
@@ -44,7 +44,7 @@ export function newDelays(
   items: readonly ScheduleItem[],
   payloads: Payloads,
   added?: DelayHeaders,
-): Given<NewDelay[]> {
+): GivenDelays<NewDelay[]> {
   const seen = new Set<string>();
   const size = new SizeOfAll();
   // Most items have no headers of their own.

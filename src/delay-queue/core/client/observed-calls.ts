@@ -11,7 +11,7 @@ import type { DelayTelemetry, TracedOperations } from '../api/telemetry.js';
 import { readable } from '../config/known-options.js';
 import type { Target } from './arguments.js';
 
-interface Answer {
+interface Verdict {
   verdict: string;
   id?: string;
 }
@@ -32,7 +32,7 @@ export class ObservedCalls {
    * Runs a call of `DelayService`.
    * @param write its headers are to be stored beside the caller's
    */
-  run<Operation extends keyof TracedOperations, Result extends Answer | Answer[]>(
+  run<Operation extends keyof TracedOperations, Result extends Verdict | Verdict[]>(
     operation: Operation,
     about: Omit<TracedOperations[Operation], 'node'>,
     write: (headers?: DelayHeaders) => Promise<Result>,
@@ -116,7 +116,7 @@ const publicTarget = (target: Target): DelayTarget =>
 
 /** How many delays got each verdict, from a call's results, or from its counts. */
 function countVerdicts(answer: object): Record<string, number> {
-  const results = (Array.isArray(answer) ? answer : [answer]) as Partial<Answer>[];
+  const results = (Array.isArray(answer) ? answer : [answer]) as Partial<Verdict>[];
   if (results[0] === answer && results[0].verdict === undefined) {
     const { matched: _, ...verdicts } = answer as Record<string, number>;
     return verdicts;

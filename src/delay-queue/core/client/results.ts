@@ -17,7 +17,7 @@ import { DelayCodecError } from '../api/errors.js';
 import type { DelayPause, DelayStats } from '../api/selection.js';
 import type { Payloads } from '../config/payloads.js';
 import type { StoredRepeat } from '../recurrence/recurrence.js';
-import type { Extras } from '../store/rows/columns.js';
+import type { StoredExtras } from '../store/rows/columns.js';
 import type { Placed } from '../store/rows/delay-rows.js';
 import type { FoundRow, ListedRow } from '../store/sql/delays.sql.js';
 import type { EndedRow } from '../store/sql/history.sql.js';
@@ -40,7 +40,7 @@ export function changeResult<Verdict extends string>(placed: Placed): ChangeResu
 }
 
 /** What a call has set beside the payload. */
-export const givenExtras = ({ group, headers }: Extras) => ({
+export const givenExtras = ({ group, headers }: StoredExtras) => ({
   group,
   headers: (objectOf(headers) ?? {}) as DelayHeaders,
 });

@@ -223,7 +223,7 @@ export class Matching {
     const matched = [...changed.values()].filter(({ verdict }) => verdict !== 'absent');
     const running = matched.filter(({ verdict }) => verdict === 'running');
     const done = matched.filter(({ verdict }) => verdict !== 'running');
-    const page = { ids, isLast, changed: done.map((one) => changedOf(one)) };
+    const page = { ids, isLast, changed: done.map((one) => toChangedDelay(one)) };
     if (abortWithinMs === undefined) {
       return { ...page, verdicts: matched.map(({ verdict }) => verdict) };
     }
@@ -238,7 +238,7 @@ export class Matching {
         const looked = await this.#write({ ...pages, filter: whatever }, 1, async () => some);
         return some.map((_id, index) => {
           const one = looked.changed.get(index) as Changed;
-          if (one.verdict === 'cancelled') aborted.push(changedOf(one, 'aborted'));
+          if (one.verdict === 'cancelled') aborted.push(toChangedDelay(one, 'aborted'));
           return cancelResult(one);
         });
       },
@@ -286,7 +286,10 @@ interface Pages {
   abortWithinMs: number | undefined;
 }
 
-const changedOf = ({ id, name, key, verdict }: Changed, as: string = verdict): ChangedDelay => ({
+const toChangedDelay = (
+  { id, name, key, verdict }: Changed,
+  as: string = verdict,
+): ChangedDelay => ({
   id: String(id),
   name: name as string,
   key,

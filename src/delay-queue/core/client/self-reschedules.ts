@@ -1,5 +1,6 @@
 import type { MoveTo } from '../config/durations.js';
 import type { Runner } from '../database/runner.js';
+import { dueAt } from './first-instants.js';
 import type { DelayStore, OwnChange } from '../store/delay.store.js';
 import type { NewDelay, Placed } from '../store/rows/delay-rows.js';
 import type { LockWait } from '../store/sql/fragments/clock.js';
@@ -71,7 +72,7 @@ export class SelfReschedules {
     to: MoveTo,
     change: OwnChange<Verdict>,
   ): Promise<Placed<Verdict> | undefined> {
-    const moved = await this.store.moveOn(runner, own, to, change, lockWaitOf(own, runner));
+    const moved = await this.store.moveOn(runner, own, to, change, lockWaitFor(own, runner));
     if (moved === undefined) return undefined;
     own.movedOn = true;
     this.afterCommit.onRollback(manager, () => {
@@ -93,18 +94,16 @@ export function goneOn({ occurrence }: ActingAttempt, delay: NewDelay): NewDelay
   const { nextMs, more } = occurrence.goesOn('ran');
   // After its last run, it begins anew.
   const how = { ...repeat.how, ...(nextMs === undefined ? { ran: 0 } : more) };
-  const to = nextMs === undefined ? delay.to : at(nextMs);
+  const to = nextMs === undefined ? delay.to : dueAt(nextMs);
   return { ...delay, to, repeat: { ...repeat, how } };
 }
-
-const at = (ms: number): MoveTo => ({ kind: 'at', iso: new Date(ms).toISOString() });
 
 /**
  * How long a handler waits for its own row. Not at all if it may hold the row's lock itself, because
  * it moved the row in a transaction that is still open; nor in a transactional handler, which another
  * session's lock would keep from its end.
  */
-function lockWaitOf(own: ActingAttempt, { transaction }: Runner): LockWait {
+function lockWaitFor(own: ActingAttempt, { transaction }: Runner): LockWait {
   if (own.handler.transactional || own.movedOn) return 'at once';
   return transaction === 'callers' ? 'waits' : 'a while';
 }

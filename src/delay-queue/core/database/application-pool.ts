@@ -40,12 +40,12 @@ const holds = new WeakMap<Pool, PoolHold>();
 
 const ignore = (): void => {};
 
-type ServerError = Parameters<typeof isUnfitSession>[0];
+type ToldError = Parameters<typeof isUnfitSession>[0];
 
 /** An event of `pg` for each error of the server; `pg-native` does not have it. */
 interface Errors {
-  on(message: 'errorMessage', listener: (told: ServerError) => void): void;
-  off(message: 'errorMessage', listener: (told: ServerError) => void): void;
+  on(message: 'errorMessage', listener: (told: ToldError) => void): void;
+  off(message: 'errorMessage', listener: (told: ToldError) => void): void;
 }
 
 class PoolHold {
@@ -111,7 +111,7 @@ class PoolHold {
   readonly #acquired = (client: ClientBase): void => {
     if (this.#clients.has(client)) return;
     const { connection: errors } = client as { connection?: Errors };
-    const heard = (told: ServerError): void => {
+    const heard = (told: ToldError): void => {
       if (isUnfitSession(told)) this.#unfit.add(client);
     };
     client.on('error', ignore);

@@ -29,7 +29,7 @@ export function asTexts(
     kept.set(key, (statement = rewrite(sql, number !== undefined)));
   }
   const all = [number, ...parameters];
-  return { text: statement.text, values: statement.order.map((index) => textOf(all[index])) };
+  return { text: statement.text, values: statement.order.map((index) => toText(all[index])) };
 }
 
 function rewrite(sql: string, isInside: boolean): TextStatement {
@@ -48,21 +48,21 @@ export function asColumns(rows: readonly Record<string, unknown>[]): Record<stri
   const [first = {}] = rows;
   if (Object.keys(first).every((name) => COLUMN.test(name))) return [...rows];
   return rows.map((row) =>
-    Object.fromEntries(Object.entries(row).map(([name, value]) => [columnOf(name), value])),
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [toColumn(name), value])),
   );
 }
 
 const COLUMN = /^[a-z_]+$/;
 
 /** `dueMs`, `DueMs`, `due-ms` and `DUE_MS` become `due_ms`. */
-const columnOf = (name: string): string =>
+const toColumn = (name: string): string =>
   name
     .replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_')
     .replaceAll('-', '_')
     .toLowerCase();
 
 /** Parameters are texts, numbers and null. */
-const textOf = (value: unknown): string | null =>
+const toText = (value: unknown): string | null =>
   typeof value === 'string' || value === null || value === undefined
     ? (value ?? null)
     : JSON.stringify(value);

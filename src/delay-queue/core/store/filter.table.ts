@@ -27,7 +27,7 @@ export const END_STATES: readonly EndState[] = [
 
 /** `erase` selects what belongs to one person. */
 type Purpose = 'live' | 'ended' | 'story' | 'erase';
-type Rows = 'live' | 'ended';
+type LiveOrEnded = 'live' | 'ended';
 
 /** An option of the command line. Its value is read by its kind. */
 export interface Flag {
@@ -39,9 +39,9 @@ export interface Flag {
 
 interface Field<Value> {
   purposes: readonly Purpose[];
-  check: (value: unknown, field: string, rows: Rows) => Value;
+  check: (value: unknown, field: string, rows: LiveOrEnded) => Value;
   /** Condition on row `d`. Its parameter is valid at any place. */
-  sql: (parameter: string, value: Value, rows: Rows) => string;
+  sql: (parameter: string, value: Value, rows: LiveOrEnded) => string;
   /** Default: the value itself, or an array of its texts. */
   parameter?: (value: Value) => string;
   /** The index that finds it. */
@@ -73,7 +73,7 @@ const compared =
   (instant: string): string =>
     `${condition} ${instant}::timestamptz`;
 
-const errorIn = (rows: Rows): string => (rows === 'live' ? 'd.last_error' : 'd.error');
+const errorIn = (rows: LiveOrEnded): string => (rows === 'live' ? 'd.last_error' : 'd.error');
 
 /** Every field of a filter, in the order in which errors list them. */
 const FIELDS = {
@@ -266,7 +266,7 @@ export const storyFilter = (about: unknown): RowFilter =>
  * A filter of live delays, or of ended ones if it gives a state or an instant of the end.
  * @throws DelayInvalidError naming the field
  */
-export function liveOrEndedFilter(filter: unknown): { rows: Rows; filter: RowFilter } {
+export function liveOrEndedFilter(filter: unknown): { rows: LiveOrEnded; filter: RowFilter } {
   const names = ALL.map(([name]) => name);
   const given = checkKnownOptions(filter, 'filter', names);
   const states: unknown[] = [given['state']].flat();
@@ -304,7 +304,7 @@ interface MatchingSql {
 export function matching(
   filter: RowFilter,
   first: number,
-  { rows = 'live', table }: { rows?: Rows; table?: string | undefined } = {},
+  { rows = 'live', table }: { rows?: LiveOrEnded; table?: string | undefined } = {},
 ): MatchingSql {
   const parameters: string[] = [];
   const conditions: string[] = [];
@@ -327,7 +327,7 @@ const uses = (filter: RowFilter, index: Index): boolean =>
   ALL.some(([name, { index: its }]) => its === index && filter[name] !== undefined);
 
 /** The index that leads to the rows of a filter; that of names leads to rows with a key alone. */
-export const indexFor = (filter: RowFilter, rows: Rows): Index | undefined =>
+export const indexFor = (filter: RowFilter, rows: LiveOrEnded): Index | undefined =>
   INDEXES.find((index) => (index !== 'id' || rows === 'live') && uses(filter, index));
 
 /** The part of a filter that these indexes find. */

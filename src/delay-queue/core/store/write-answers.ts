@@ -14,7 +14,7 @@ import {
   type Placed,
   texts,
 } from './rows/delay-rows.js';
-import { EXTRA_NAMES, type Extras, EXTRAS, toInstantMs, toNumber } from './rows/columns.js';
+import { EXTRA_NAMES, type StoredExtras, EXTRAS, toInstantMs, toNumber } from './rows/columns.js';
 import type { WrittenColumns, Says } from './sql/schedule.sql.js';
 
 /** The three input columns for the due time; exactly one of them is set. */
@@ -60,7 +60,9 @@ export function newDelayColumns(newDelays: readonly NewDelay[]): string[] {
 }
 
 /** What few delays have, as JSON text that the statement parses. */
-export function extrasText(newDelay: Extras & Pick<NewDelay, 'maxWaitMs' | 'repeat'>): string {
+export function extrasText(
+  newDelay: StoredExtras & Pick<NewDelay, 'maxWaitMs' | 'repeat'>,
+): string {
   const { maxWaitMs = null, repeat = null } = newDelay;
   const fields: string[] = [];
   for (const extra of EXTRA_NAMES) {

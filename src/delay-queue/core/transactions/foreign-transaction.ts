@@ -24,7 +24,7 @@ export class ForeignTransaction {
 
   /** @throws DelayInvalidError */
   static of(tx: DelayTransaction): ForeignTransaction {
-    const identity = readable('tx', () => identityOf(tx));
+    const identity = readable('tx', () => transactionIdentity(tx));
     let known = byIdentity.get(identity);
     if (known === undefined) {
       known = new ForeignTransaction(tx, identity !== tx);
@@ -109,7 +109,7 @@ export class ForeignTransaction {
 
 const byIdentity = new WeakMap<object, ForeignTransaction>();
 
-function identityOf(tx: DelayTransaction): object {
+function transactionIdentity(tx: DelayTransaction): object {
   const isObject = (typeof tx === 'object' && tx !== null) || typeof tx === 'function';
   if (isObject && isManager(tx)) {
     throw new DelayInvalidError('tx', 'is an EntityManager of TypeORM: give it as `manager`');

@@ -20,7 +20,7 @@ export interface Finding {
 
 type Advice = { [Part in 'means' | 'todo' | 'sql']?: Finding[Part] | undefined };
 
-const at =
+const finding =
   (level: Level) =>
   (check: string, found: string, { means, todo, sql }: Advice = {}): Finding => ({
     level,
@@ -31,9 +31,9 @@ const at =
     sql: sql ?? null,
   });
 
-export const ok = at('ok');
-export const notice = at('notice');
-export const problem = at('problem');
+export const ok = finding('ok');
+export const notice = finding('notice');
+export const problem = finding('problem');
 
 /** An entry of the catalogue of checks: what is wrong in a reading, what it means, and the remedy. */
 export interface Check<Reading> {
@@ -52,7 +52,7 @@ export const judge = <Reading>(checks: readonly Check<Reading>[], reading: Readi
   checks
     .filter(({ isWrong }) => isWrong(reading))
     .map(({ id, level = 'problem', found, sql, ...advice }) =>
-      at(level)(id, found(reading), { ...advice, sql: sql?.(reading) }),
+      finding(level)(id, found(reading), { ...advice, sql: sql?.(reading) }),
     );
 
 /** One text of it, for the error or the advice of a start. */

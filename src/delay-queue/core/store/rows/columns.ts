@@ -119,15 +119,17 @@ export const EXTRAS = {
 export type Extra = keyof typeof EXTRAS;
 
 /** By option; of a `jsonb` column, the JSON text. */
-export type Extras = Record<Extra, string | null>;
+export type StoredExtras = Record<Extra, string | null>;
 
 export const EXTRA_NAMES = Object.keys(EXTRAS) as Extra[];
 
-export const pickExtras = (of: Extras): Extras =>
-  Object.fromEntries(EXTRA_NAMES.map((extra) => [extra, of[extra]])) as Extras;
+export const pickExtras = (of: StoredExtras): StoredExtras =>
+  Object.fromEntries(EXTRA_NAMES.map((extra) => [extra, of[extra]])) as StoredExtras;
 
 /** Those of most delays. */
-export const NO_EXTRAS = Object.fromEntries(EXTRA_NAMES.map((extra) => [extra, null])) as Extras;
+export const NO_EXTRAS = Object.fromEntries(
+  EXTRA_NAMES.map((extra) => [extra, null]),
+) as StoredExtras;
 
 export const EXTRA_COLUMNS: readonly string[] = EXTRA_NAMES.map((extra) => EXTRAS[extra].column);
 

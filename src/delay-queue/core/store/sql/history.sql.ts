@@ -40,19 +40,19 @@ export const begunAttempt = (node: string): string =>
  */
 export const endedAttempt = (row: string, outcome: string, error?: string): string => {
   const end = `'outcome', ${outcome}, 'endedMs', ${NOW_MS}`;
-  if (error === undefined) return completed(row, `pg_catalog.jsonb_build_object(${end})`);
+  if (error === undefined) return withEnd(row, `pg_catalog.jsonb_build_object(${end})`);
   const text = `'error', pg_catalog.left(${error}, ${ERROR_LENGTH_MAX})`;
-  return completed(
+  return withEnd(
     row,
     `pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(${end}, ${text}))`,
   );
 };
 
 /** SQL for the log of a row that was taken over from a dead process. */
-export const lostAttempt = (row: string): string => completed(row, `'{"outcome": "lost"}'`);
+export const lostAttempt = (row: string): string => withEnd(row, `'{"outcome": "lost"}'`);
 
 /** Keeps an outcome that is already written: an exhausted delay's attempt is ended twice. */
-const completed = (row: string, end: string): string =>
+const withEnd = (row: string, end: string): string =>
   `CASE WHEN (${row}.attempt_log -> -1) ? 'outcome'::text THEN ${row}.attempt_log
              ELSE pg_catalog.jsonb_set(${row}.attempt_log, '{-1}', ${row}.attempt_log -> -1 || ${end}) END`;
 

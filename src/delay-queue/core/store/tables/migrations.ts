@@ -137,31 +137,25 @@ export function migrationStatements(schema: string): string[] {
  * rights.
  */
 async function onOwnPath(runner: QueryRunner, work: () => Promise<void>): Promise<void> {
-  await inTransaction(runner, async () => {
+  // TypeORM's transaction, or our own where the user chose `migrationsTransactionMode: 'none'`.
+  const isOurs = !runner.isTransactionActive;
+  if (isOurs) await runner.startTransaction();
+  try {
     const [found] = (await runner.query(
       `${ON_PRIMARY} SELECT pg_catalog.current_setting('search_path') AS path`,
     )) as { path: string }[];
     await setPath(runner, 'pg_catalog, pg_temp');
     await work();
     await setPath(runner, found?.path ?? '');
-  });
+    if (isOurs) await runner.commitTransaction();
+  } catch (error) {
+    if (isOurs) await runner.rollbackTransaction();
+    throw error;
+  }
 }
 
 const setPath = (runner: QueryRunner, path: string): Promise<unknown> =>
   runner.query(`SELECT pg_catalog.set_config('search_path', $1, true)`, [path]);
-
-/** TypeORM's transaction, or our own where the user chose `migrationsTransactionMode: 'none'`. */
-async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Promise<void> {
-  if (runner.isTransactionActive) return work();
-  await runner.startTransaction();
-  try {
-    await work();
-    await runner.commitTransaction();
-  } catch (error) {
-    await runner.rollbackTransaction();
-    throw error;
-  }
-}
 
 /** Each statement may run again. Columns go from fixed to variable width: no padding. */
 function createStatements({

@@ -21,7 +21,7 @@ import { cancelOneCall, scheduleOneCall } from './functions.js';
 /** The SQLSTATE of each code; the message begins with the code. */
 const SQLSTATES = { DELAY_INVALID: 'DQ001', DELAY_CONFLICT: 'DQ002', DELAY_UNSTABLE: 'DQ003' };
 
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /**
  * @param message SQL
@@ -32,7 +32,7 @@ const raise = (code: keyof typeof SQLSTATES, message: string, field = ''): strin
 
 /** @param why SQL */
 const refuseIf = (condition: string, field: string, why: string): string =>
-  `IF ${condition} THEN ${raise('DELAY_INVALID', `${literal(`${field}: `)} || ${why}`, field)} END IF;`;
+  `IF ${condition} THEN ${raise('DELAY_INVALID', `${quoteLiteral(`${field}: `)} || ${why}`, field)} END IF;`;
 
 /** As `shown` shows it. */
 const shownSql = (text: string): string =>
@@ -46,16 +46,16 @@ const units = (text: string): string =>
 const CHECK_NAME = refuseIf(
   `(_name COLLATE "C" ~ '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$') IS NOT TRUE`,
   'name',
-  `${literal(`must be a text like 'order.close': 1 to 100 letters, digits and ._:/-, beginning with a letter or digit, not `)} || ${shownSql('_name')}`,
+  `${quoteLiteral(`must be a text like 'order.close': 1 to 100 letters, digits and ._:/-, beginning with a letter or digit, not `)} || ${shownSql('_name')}`,
 );
 
 /** @param variable may be NULL */
-const checkText = (variable: string, field: string): string =>
+const checkTextSql = (variable: string, field: string): string =>
   `IF octet_length(${variable}) NOT BETWEEN 1 AND ${KEY_LENGTH_MAX} AND (${variable} = '' OR ${units(variable)} > ${KEY_LENGTH_MAX}) THEN ${raise('DELAY_INVALID', `'${field}: must have 1 to ${KEY_LENGTH_MAX} characters, but has ' || ${units(variable)}`, field)} END IF;`;
 
 const CHECK_TARGET = `${CHECK_NAME}
   ${refuseIf('_key IS NULL', 'key', `'must be a text, not null'`)}
-  ${checkText('_key', 'key')}`;
+  ${checkTextSql('_key', 'key')}`;
 
 const CHECK_HEADERS = `IF _headers IS NOT NULL THEN
   ${refuseIf(`jsonb_typeof(_headers) <> 'object' OR _headers @? '$.* ? (@.type() <> "string")'`, 'headers', `'must be an object of texts'`)}
@@ -74,13 +74,13 @@ const CHECK_HEADERS = `IF _headers IS NOT NULL THEN
 
 /** Sets `_after_ms` and `_at` from `_after` and `_due_at`. */
 const READ_DUE_TIME = `
-  ${refuseIf('_after IS NULL AND _due_at IS NULL', 'after|due_at', literal(`say when, with exactly one of after, due_at: after => '30 minutes'`))}
+  ${refuseIf('_after IS NULL AND _due_at IS NULL', 'after|due_at', quoteLiteral(`say when, with exactly one of after, due_at: after => '30 minutes'`))}
   ${refuseIf('_after IS NOT NULL AND _due_at IS NOT NULL', 'due_at', `'give either after or due_at, not both'`)}
   ${refuseIf(
     "(date_part('year', _after) <> 0 OR date_part('month', _after) <> 0) IS TRUE",
     'after',
-    literal(`counts months or years, which differ in length: "`) +
-      ` || _after || ${literal(`". Count days, like '365 days'`)}`,
+    quoteLiteral(`counts months or years, which differ in length: "`) +
+      ` || _after || ${quoteLiteral(`". Count days, like '365 days'`)}`,
   )}
   _after_ms := ceil(extract(epoch FROM _after) * 1000);
   ${refuseIf('_after_ms < 0', 'after', `'must not be negative, but is "' || _after || '"'`)}
@@ -89,7 +89,7 @@ const READ_DUE_TIME = `
   _at := ${wholeMs('_due_at')};`;
 
 /** SQL for what was written, and for the clock, in milliseconds since 1970. */
-interface Written {
+interface WrittenRow {
   id: string;
   epoch: string;
   wakeMs: string;
@@ -100,9 +100,9 @@ interface Written {
 const OF_ROW = { id: '_row.id', epoch: '_row.epoch', wakeMs: '_row.wake_ms', nowMs: '_row.now_ms' };
 
 /** Sends a hint for a delay that is due within the default horizon; loads find all others in time. */
-const hint = ({ schema }: Tables, { id, epoch, wakeMs, nowMs, group }: Written): string => `
+const hint = ({ schema }: Tables, { id, epoch, wakeMs, nowMs, group }: WrittenRow): string => `
   IF ${wakeMs}::float8 < ${nowMs}::float8 + 30000 THEN
-    PERFORM pg_notify(${literal(schema.slice(1, -1).replaceAll('""', '"'))}, 'w[[' || ${id} || ',' || ${epoch} || ',"' || _name || '",' || ${wakeMs}
+    PERFORM pg_notify(${quoteLiteral(schema.slice(1, -1).replaceAll('""', '"'))}, 'w[[' || ${id} || ',' || ${epoch} || ',"' || _name || '",' || ${wakeMs}
       || CASE WHEN ${group} IS NULL THEN '' ELSE ',0,' || ${groupNumberSql(group)} END || ']]');
   END IF;`;
 
@@ -115,12 +115,12 @@ const withVariables = (sql: string, variables: readonly string[]): string =>
  * @param look a statement that answers `again` until then, and its INTO
  * @param first goes before each look; may EXIT
  */
-const untilStable = ({ now }: Tables, look: string, first = ''): string => `
+const untilStableSql = ({ now }: Tables, look: string, first = ''): string => `
   FOR _look IN 1 .. 100000 LOOP${first}
     ${look} INTO _row;
     EXIT WHEN _row.verdict <> 'again';
     IF _look >= 10 AND ${now} > _began + interval '${HELD_MAX_MS} milliseconds' THEN
-      ${raise('DELAY_UNSTABLE', literal(`other transactions held or changed the row of that key for ${HELD_MAX_MS} ms, or two transactions wait for each other; this call wrote nothing: try again, in a transaction after rolling it back`))}
+      ${raise('DELAY_UNSTABLE', quoteLiteral(`other transactions held or changed the row of that key for ${HELD_MAX_MS} ms, or two transactions wait for each other; this call wrote nothing: try again, in a transaction after rolling it back`))}
     END IF;
     PERFORM pg_sleep(LEAST(0.05, 0.001 * 2 ^ LEAST(_look, 10)));
   END LOOP;`;
@@ -192,11 +192,11 @@ const publicFunctions = (tables: Tables): PublicFunction[] => [
     `'must take at most ${PAYLOAD_BYTES_MAX} bytes as JSON; store large data in your own table and pass its id'`,
   )}
   ${READ_DUE_TIME}
-  ${checkText('_key', 'key')}
-  ${checkText('_group', 'group')}
+  ${checkTextSql('_key', 'key')}
+  ${checkTextSql('_group', 'group')}
   ${CHECK_HEADERS}
   ${refuseIf(
-    `(_on_conflict IN (${ON_CONFLICT.map(literal).join(', ')})) IS NOT TRUE`,
+    `(_on_conflict IN (${ON_CONFLICT.map(quoteLiteral).join(', ')})) IS NOT TRUE`,
     'on_conflict',
     `'must be one of ${ON_CONFLICT.join(', ')}, not ' || ${shownSql('_on_conflict')}`,
   )}
@@ -205,7 +205,7 @@ const publicFunctions = (tables: Tables): PublicFunction[] => [
     'max_attempts',
     `'must be a whole number from 1 to ${MAX_ATTEMPTS_MAX}, not ' || _max_attempts`,
   )}
-  ${untilStable(
+  ${untilStableSql(
     tables,
     withVariables(scheduleTakenSql(tables, 'attempts', 'at once'), [
       'ARRAY[_name]',
@@ -241,7 +241,7 @@ const publicFunctions = (tables: Tables): PublicFunction[] => [
     body: `
   ${CHECK_TARGET}
   IF ${cancelOneCall(tables, ['_name', '_key', `'attempts'`])} IS NOT NULL THEN RETURN 'cancelled'; END IF;
-  ${untilStable(
+  ${untilStableSql(
     tables,
     withVariables(cancelSql(tables, 'attempts', 'at once'), [
       'ARRAY[_name]',
@@ -260,7 +260,7 @@ const publicFunctions = (tables: Tables): PublicFunction[] => [
     body: `
   ${CHECK_TARGET}
   ${READ_DUE_TIME}
-  ${untilStable(
+  ${untilStableSql(
     tables,
     withVariables(rescheduleSql(tables, 'at once'), [
       'ARRAY[_name]',
