@@ -6,7 +6,7 @@ import {
   printable,
   type RescheduleTo,
 } from '../core/index.js';
-import { type DelayAdmin, parseCancelOptions, parseRescheduleTo } from '../core/ops.js';
+import { type DelayAdmin, parseCancel, parseRescheduleTo } from '../core/ops.js';
 import { byFrom, filterFrom, instantFrom, targetFrom } from './filter.js';
 import { counted, grouped } from '../ops/checks/words.js';
 import { jsonOf } from './output.js';
@@ -53,7 +53,7 @@ export const cancel = (context: Context): Promise<ExitCode> => {
     ...(within !== undefined && { abortWithin: within }),
   };
   // Refused before anything is counted or asked.
-  parseCancelOptions(abort);
+  parseCancel(abort);
   return change(context, {
     verb: 'cancel',
     done: ['cancelled', 'aborted'],

@@ -1,5 +1,5 @@
 import { type DelayName, type DelayPause, type PauseOptions, printable } from '../core/index.js';
-import { pauseOptionsOf } from '../core/ops.js';
+import { parsePause } from '../core/ops.js';
 import { byFrom, instantFrom } from './filter.js';
 import { print } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
@@ -10,7 +10,7 @@ import { type Context, EXIT, type ExitCode } from './terminal.js';
 export async function pause(context: Context): Promise<ExitCode> {
   const { given } = context;
   const options = { ...pauseFrom(given), ...byFrom(given) };
-  pauseOptionsOf(given.positional[0], options);
+  parsePause(given.positional[0], options);
   const made = await withSession(context, async (session) =>
     (await session.changing()).pause(given.positional[0] as DelayName, options),
   );

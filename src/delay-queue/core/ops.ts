@@ -4,9 +4,9 @@
  */
 export {
   type Cancelling,
-  nameAndKeyOf,
-  parseCancelOptions,
-  pauseOptionsOf,
+  parseCancel,
+  parseNameAndKey,
+  parsePause,
   type Target,
 } from './client/arguments.js';
 export { DelayClient } from './client/delay-client.js';

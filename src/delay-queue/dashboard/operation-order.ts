@@ -21,7 +21,7 @@ import {
   parseInstant,
   parseRescheduleTo,
   parseWhen,
-  pauseOptionsOf,
+  parsePause,
   shown,
 } from '../core/ops.js';
 import { type OperationAction, rightFor } from './contract.js';
@@ -104,7 +104,7 @@ function parseDeed(action: OperationAction, given: Record<string, unknown>, righ
     case 'pause': {
       const { for: duration } = given;
       const { name, group } = nameAndGroup(given, rights);
-      pauseOptionsOf(name, { for: duration });
+      parsePause(name, { for: duration });
       return { action, name, group, for: duration as Duration | undefined };
     }
     case 'resume':

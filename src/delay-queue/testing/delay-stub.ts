@@ -31,7 +31,7 @@ import {
   keyText,
   type MoveTo,
   type NameAndKey,
-  nameAndKeyOf,
+  parseNameAndKey,
   needsClock,
   type NewDelay,
   resolveOptions,
@@ -113,7 +113,7 @@ export class DelayStub {
    * @param answer a verdict, such as `running`, or an error that is thrown
    */
   answerNext(name: DelayName, key: string, answer: StubAnswer): void {
-    this.client.answerNext(nameAndKeyOf(name, key), answer);
+    this.client.answerNext(parseNameAndKey(name, key), answer);
   }
 
   /** Forgets all calls, delays and answers: for `beforeEach`. */

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  changeOptionsOf,
-  nextOf,
-  pageOf,
-  pauseOptionsOf,
+  parseOptions,
+  writeNext,
+  parsePage,
+  parsePause,
   type StoryPosition,
-  storyPageOf,
-  topGroupsOf,
+  parseStoryPage,
+  parseTopGroups,
 } from '../../../src/delay-queue/core/client/arguments.js';
 import {
   endedFilter,
@@ -88,23 +88,23 @@ describe('a filter', () => {
 
 describe('a page', () => {
   it('has a hundred, from the beginning, unless something else is said', () => {
-    expect(pageOf({})).toEqual({ limit: 100, payload: true, behindId: 0 });
-    expect(pageOf({ limit: 1_000, after: '7', payload: false })).toEqual({
+    expect(parsePage({})).toEqual({ limit: 100, payload: true, behindId: 0 });
+    expect(parsePage({ limit: 1_000, after: '7', payload: false })).toEqual({
       limit: 1_000,
       payload: false,
       behindId: 7,
     });
-    expect(topGroupsOf({})).toEqual({ by: 'overdue', limit: 100 });
-    expect(topGroupsOf({ orderBy: 'oldestOverdueMs', limit: 1 })).toEqual({
+    expect(parseTopGroups({})).toEqual({ by: 'overdue', limit: 100 });
+    expect(parseTopGroups({ orderBy: 'oldestOverdueMs', limit: 1 })).toEqual({
       by: 'oldestOverdueMs',
       limit: 1,
     });
-    expect(storyPageOf({}, LIVE)).toEqual({ limit: 100, payload: true, position: LIVE });
-    for (const parse of [pageOf, topGroupsOf, (of: unknown) => storyPageOf(of, LIVE)]) {
+    expect(parseStoryPage({}, LIVE)).toEqual({ limit: 100, payload: true, position: LIVE });
+    for (const parse of [parsePage, parseTopGroups, (of: unknown) => parseStoryPage(of, LIVE)]) {
       for (const limit of [0, 1_001]) expect(() => parse({ limit })).toThrow('limit: must be');
     }
-    expect(() => pageOf({ after: 'x' })).toThrow(/^after: /);
-    expect(() => topGroupsOf({ orderBy: 'dying' })).toThrow('orderBy: must be one of total,');
+    expect(() => parsePage({ after: 'x' })).toThrow(/^after: /);
+    expect(() => parseTopGroups({ orderBy: 'dying' })).toThrow('orderBy: must be one of total,');
   });
 
   it.each<StoryPosition>([
@@ -112,14 +112,14 @@ describe('a page', () => {
     { among: 'ended', behind: { endedUs: 1_760_000_000_000_123, id: 7, epoch: 3 } },
     { among: 'ended', behind: { endedUs: -5, id: 7, epoch: 0 } },
   ])('goes on where the one before has ended: %j', (place) => {
-    expect(storyPageOf({ after: nextOf(place) }, LIVE).position).toEqual(place);
+    expect(parseStoryPage({ after: writeNext(place) }, LIVE).position).toEqual(place);
   });
 
   it('of what has ended begins among nothing that lives', () => {
-    const after = nextOf({ among: 'live', behindId: 7 });
-    expect(() => storyPageOf({ after }, ENDED)).toThrow('after: must be the `next` of a page');
+    const after = writeNext({ among: 'live', behindId: 7 });
+    expect(() => parseStoryPage({ after }, ENDED)).toThrow('after: must be the `next` of a page');
     for (const odd of ['live', 'live 1 ', 'ended 1 2', 7, 'ended 1 2 x']) {
-      expect(() => storyPageOf({ after: odd }, LIVE)).toThrow(
+      expect(() => parseStoryPage({ after: odd }, LIVE)).toThrow(
         'after: must be the `next` of a page',
       );
     }
@@ -128,28 +128,34 @@ describe('a page', () => {
 
 describe('a pause', () => {
   it('is of a name or a group, and has an end when one is said', () => {
-    expect(pauseOptionsOf('a', {})).toEqual({
+    expect(parsePause('a', {})).toEqual({
       what: { name: 'a', group: null },
       reason: null,
       by: null,
       until: null,
     });
-    expect(pauseOptionsOf('a', { group: 'g', reason: 'down', by: 'ann', for: '2h' })).toEqual({
+    expect(parsePause('a', { group: 'g', reason: 'down', by: 'ann', for: '2h' })).toEqual({
       what: { name: 'a', group: 'g' },
       reason: 'down',
       by: 'ann',
       until: { kind: 'after', ms: 7_200_000 },
     });
-    expect(pauseOptionsOf('a', { until: INSTANT }).until).toEqual({ kind: 'at', iso: ISO });
-    expect(() => pauseOptionsOf('a', { for: 1, until: INSTANT })).toThrow('not both');
-    expect(() => pauseOptionsOf('a', { reason: 'x'.repeat(1_001) })).toThrow('reason');
+    expect(parsePause('a', { until: INSTANT }).until).toEqual({ kind: 'at', iso: ISO });
+    expect(() => parsePause('a', { for: 1, until: INSTANT })).toThrow('not both');
+    expect(() => parsePause('a', { reason: 'x'.repeat(1_001) })).toThrow('reason');
   });
 });
 
 it('what changes those that match takes a signal and a listener, of whatever make', () => {
   const given = { signal: { throwIfAborted: () => {} }, onProgress: () => {} };
-  expect(changeOptionsOf(given)).toEqual(given);
-  expect(() => changeOptionsOf({ signal: null })).toThrow('signal: must be an AbortSignal');
-  expect(() => changeOptionsOf({ signal: {} })).toThrow('signal: must be an AbortSignal');
-  expect(() => changeOptionsOf({ onProgress: 7 })).toThrow('onProgress: must be a function, not 7');
+  expect(parseOptions('changeMatching', given)).toEqual(given);
+  expect(() => parseOptions('changeMatching', { signal: null })).toThrow(
+    'signal: must be an AbortSignal',
+  );
+  expect(() => parseOptions('changeMatching', { signal: {} })).toThrow(
+    'signal: must be an AbortSignal',
+  );
+  expect(() => parseOptions('changeMatching', { onProgress: 7 })).toThrow(
+    'onProgress: must be a function, not 7',
+  );
 });

@@ -1,6 +1,5 @@
-import type { ChangeOptions } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
-import type { EraseOptions, GroupOrder, MatchingOptions } from '../api/selection.js';
+import type { GroupOrder, MatchingOptions } from '../api/selection.js';
 import { type DueTime, parseDurationBetween } from '../config/durations.js';
 import { instantOf } from '../config/instants.js';
 import {
@@ -40,7 +39,7 @@ const PAGE_DEFAULT = 100;
 /** How long a cancel waits by default for an attempt to end. */
 const ABORT_WITHIN_MS = 5_000;
 
-/** Checked elsewhere: manager and tx where the transaction is chosen. */
+/** Checked where the transaction or the page is chosen. */
 const asGiven: ValueCheck<never> = (value) => value as never;
 
 const pageSize: ValueCheck<number> = (value, field) => checkInteger(value, field, 1, PAGE_MAX);
@@ -58,51 +57,73 @@ const onProgress: ValueCheck<never> = (value, field) => {
   throw new DelayInvalidError(field, `must be a function, not ${shown(value)}`);
 };
 
-/** The options of each kind of call, in the order in which a refusal lists them. */
-const JOINS = { manager: asGiven, tx: asGiven };
-const CHANGE = { ...JOINS, by: text(255) };
-const MATCHING = { ...CHANGE, signal, onProgress };
-const ERASE = { ...MATCHING, dryRun: flag, operations: flag };
-const CANCEL = { ...CHANGE, running: asGiven, abortWithin: asGiven };
-const PAGE = { limit: pageSize, after: checkId, payload: flag, ...JOINS };
-const HISTORY = { limit: pageSize, after: asGiven, ...JOINS };
-const STORY = { ...HISTORY, payload: flag };
-const GROUP_ORDERS: readonly GroupOrder[] = ['total', ...LIVE_STATES, 'overdue', 'oldestOverdueMs'];
-const TOP_GROUPS = { orderBy: oneOf(GROUP_ORDERS), limit: pageSize, ...JOINS };
-const RESUME = { group: checkGroup, by: CHANGE.by, ...JOINS };
-const PAUSE = {
-  group: checkGroup,
-  reason: text(1_000),
-  for: (value: unknown, field: string) => parseDurationBetween(value, field, '1ms', '36525d'),
-  until: instantOf,
-  by: CHANGE.by,
-  ...JOINS,
+const running: ValueCheck<'leave' | 'abort'> = (value, field) => {
+  if (value === 'leave' || value === 'abort') return value;
+  throw new DelayInvalidError(field, `must be 'leave' or 'abort', not ${shown(value)}`);
 };
 
-function optionsOf<Checks extends Record<string, ValueCheck<unknown>>>(
-  options: unknown,
-  checks: Checks,
-): { [Name in keyof Checks]?: ReturnType<Checks[Name]> } {
-  const names = Object.keys(checks);
-  const given = checkKnownOptions(options, 'options', names);
-  for (const name of names) {
-    if (given[name] !== undefined) given[name] = checks[name]?.(given[name], name);
+const durationUpTo =
+  (most: '1h' | '36525d'): ValueCheck<number> =>
+  (value, field) =>
+    parseDurationBetween(value, field, '1ms', most);
+
+const GROUP_ORDERS: readonly GroupOrder[] = ['total', ...LIVE_STATES, 'overdue', 'oldestOverdueMs'];
+
+const JOINS = { manager: asGiven, tx: asGiven };
+const CHANGE = { ...JOINS, by: text(255) };
+const CANCEL = { ...CHANGE, running, abortWithin: durationUpTo('1h') };
+const MATCHING = { ...CHANGE, signal, onProgress };
+const HISTORY = { limit: pageSize, after: asGiven, ...JOINS };
+
+/** The options of each kind of call, in the order in which a refusal lists them. */
+const OPTIONS = {
+  read: JOINS,
+  change: CHANGE,
+  changeMatching: MATCHING,
+  cancel: CANCEL,
+  cancelMatching: { ...CANCEL, ...MATCHING },
+  erase: { ...MATCHING, dryRun: flag, operations: flag },
+  list: { limit: pageSize, after: checkId, payload: flag, ...JOINS },
+  history: HISTORY,
+  story: { ...HISTORY, payload: flag },
+  groupStats: { orderBy: oneOf(GROUP_ORDERS), limit: pageSize, ...JOINS },
+  resume: { group: checkGroup, by: CHANGE.by, ...JOINS },
+  pause: {
+    group: checkGroup,
+    reason: text(1_000),
+    for: durationUpTo('36525d'),
+    until: instantOf,
+    by: CHANGE.by,
+    ...JOINS,
+  },
+} satisfies Record<string, Record<string, ValueCheck<unknown>>>;
+
+type Calls = typeof OPTIONS;
+type Parsed<Call extends keyof Calls> = {
+  [Name in keyof Calls[Call]]?: Calls[Call][Name] extends ValueCheck<infer Value> ? Value : never;
+};
+
+export function parseOptions<Call extends keyof Calls>(call: Call, options: unknown): Parsed<Call> {
+  const checks: Record<string, ValueCheck<unknown>> = OPTIONS[call];
+  const given = checkKnownOptions(options, 'options', Object.keys(checks));
+  for (const [name, check] of Object.entries(checks)) {
+    if (given[name] !== undefined) given[name] = check(given[name], name);
   }
-  return given as { [Name in keyof Checks]?: ReturnType<Checks[Name]> };
+  return given as Parsed<Call>;
 }
 
-export function nameAndKeyOf<N extends string>(
+export function parseNameAndKey<N extends string>(
   name: N,
   key: unknown,
   options: unknown = {},
 ): NameAndKey<N> {
-  checkKnownOptions(options, 'options', Object.keys(JOINS));
+  parseOptions('read', options);
   return { name: checkName(name) as N, key: checkKey(key) };
 }
 
 export type Target = NameAndKey | { id: number };
 
-export function targetOf(given: unknown): Target {
+export function parseTarget(given: unknown): Target {
   const { name, key, id } = checkKnownOptions(given, 'target', ['name', 'key', 'id']);
   if (id !== undefined && (name !== undefined || key !== undefined)) {
     throw new DelayInvalidError('id', 'give either id, or name and key, not both');
@@ -111,10 +132,10 @@ export function targetOf(given: unknown): Target {
 }
 
 /** Refuses duplicates, too. */
-export function targetsOf(targets: unknown): Target[] {
+export function parseTargets(targets: unknown): Target[] {
   const seen = new Set<string>();
-  return itemsOf(targets, 'targets', (item) => {
-    const target = targetOf(item);
+  return parseItems(targets, 'targets', (item) => {
+    const target = parseTarget(item);
     const which = 'id' in target ? String(target.id) : keyText(target);
     if (seen.has(which)) {
       throw new DelayInvalidError('id' in target ? 'id' : 'key', 'appears twice in the list');
@@ -125,12 +146,12 @@ export function targetsOf(targets: unknown): Target[] {
 }
 
 /** By index: `map` skips holes, and an array may override `map`. */
-export function itemsOf<Item>(
+export function parseItems<Item>(
   list: unknown,
   field: string,
   check: (item: unknown) => Item,
 ): Item[] {
-  const length = readable(field, () => lengthOf(list, field));
+  const length = readable(field, () => checkLength(list, field));
   return Array.from({ length }, (_, index) => {
     const at = `${field}[${index}]`;
     const item = readable(at, () => (list as unknown[])[index]);
@@ -138,7 +159,7 @@ export function itemsOf<Item>(
   });
 }
 
-function lengthOf(list: unknown, field: string): number {
+function checkLength(list: unknown, field: string): number {
   if (!Array.isArray(list)) throw new DelayInvalidError(field, 'must be an array');
   // As in payloads: only a plain array is sure to hold what its indexes show.
   if (!isPlainArray(list)) throw new DelayInvalidError(field, 'must be a plain array');
@@ -149,36 +170,19 @@ function lengthOf(list: unknown, field: string): number {
   return length;
 }
 
-export const changingOf = (options: unknown): ChangeOptions => optionsOf(options, CHANGE);
-
-export const changeOptionsOf = (options: unknown): MatchingOptions<string> =>
-  optionsOf(options, MATCHING);
-
-export const eraseOptionsOf = (options: unknown): EraseOptions => optionsOf(options, ERASE);
-
 export interface Cancelling {
   transaction: MatchingOptions<string>;
   /** How long to wait for running attempts to end; undefined: they are left alone. */
   abortWithinMs: number | undefined;
 }
 
-/** @param isMatching the call has a filter, and so the options of every such change */
-export function parseCancelOptions(options: unknown, isMatching = false): Cancelling {
-  const checks = isMatching ? { ...CANCEL, ...MATCHING } : CANCEL;
-  const { running, abortWithin, ...transaction } = optionsOf(options, checks);
-  return { transaction, abortWithinMs: abortWithinOf(running, abortWithin) };
-}
-
-function abortWithinOf(running: unknown = 'leave', within: unknown): number | undefined {
-  if (running === 'abort') {
-    return within === undefined
-      ? ABORT_WITHIN_MS
-      : parseDurationBetween(within, 'abortWithin', '1ms', '1h');
-  }
-  if (running !== 'leave') {
-    throw new DelayInvalidError('running', `must be 'leave' or 'abort', not ${shown(running)}`);
-  }
-  if (within === undefined) return undefined;
+export function parseCancel(
+  options: unknown,
+  call: 'cancel' | 'cancelMatching' = 'cancel',
+): Cancelling {
+  const { running: what, abortWithin, ...transaction } = parseOptions(call, options);
+  if (what === 'abort') return { transaction, abortWithinMs: abortWithin ?? ABORT_WITHIN_MS };
+  if (abortWithin === undefined) return { transaction, abortWithinMs: undefined };
   throw new DelayInvalidError('abortWithin', "is only for `running: 'abort'`");
 }
 
@@ -195,13 +199,14 @@ export interface StoryPage {
 
 const PLACE = /^(?:live (\d{1,16})|ended (-?\d{1,16}) (\d{1,16}) (\d{1,16}))$/;
 
-export function storyPageOf(options: unknown, begins: StoryPosition): StoryPage {
-  const checks = (begins.among === 'live' ? STORY : HISTORY) as typeof STORY;
-  const { after, limit = PAGE_DEFAULT, payload = true } = optionsOf(options, checks);
-  return { limit, payload, position: after === undefined ? begins : placeOf(after, begins) };
+export function parseStoryPage(options: unknown, begins: StoryPosition): StoryPage {
+  const call = begins.among === 'live' ? 'story' : 'history';
+  const given: Parsed<'story'> = parseOptions(call, options);
+  const { after, limit = PAGE_DEFAULT, payload = true } = given;
+  return { limit, payload, position: after === undefined ? begins : readNext(after, begins) };
 }
 
-function placeOf(after: unknown, begins: StoryPosition): StoryPosition {
+function readNext(after: unknown, begins: StoryPosition): StoryPosition {
   const found = typeof after === 'string' ? PLACE.exec(after) : null;
   // A story of ended delays has no page that begins among live ones.
   if (found === null || (begins.among === 'ended' && found[1] !== undefined)) {
@@ -212,37 +217,29 @@ function placeOf(after: unknown, begins: StoryPosition): StoryPosition {
   return { among: 'ended', behind: { endedUs, id, epoch } };
 }
 
-/** The place as a text, which the caller passes back. */
-export function nextOf(place: StoryPosition): string {
+/** The place as a text, which the caller passes back as `after`. */
+export function writeNext(place: StoryPosition): string {
   if (place.among === 'live') return `live ${place.behindId}`;
   const { endedUs, id, epoch } = place.behind as EndedPosition;
   return `ended ${endedUs} ${id} ${epoch}`;
 }
 
-export function pageOf(options: unknown): ListedPage {
-  const { after = 0, limit = PAGE_DEFAULT, payload = true } = optionsOf(options, PAGE);
+export function parsePage(options: unknown): ListedPage {
+  const { after = 0, limit = PAGE_DEFAULT, payload = true } = parseOptions('list', options);
   return { limit, payload, behindId: after };
 }
 
-export function topGroupsOf(options: unknown): TopGroups {
-  const { orderBy: by = 'overdue', limit = PAGE_DEFAULT } = optionsOf(options, TOP_GROUPS);
+export function parseTopGroups(options: unknown): TopGroups {
+  const { orderBy: by = 'overdue', limit = PAGE_DEFAULT } = parseOptions('groupStats', options);
   return { by, limit };
 }
 
-export function resumeOptionsOf(
-  name: unknown,
-  options: unknown,
-): { what: Pausable; by: string | undefined } {
-  const { group = null, by } = optionsOf(options, RESUME);
-  return { what: { name: checkName(name), group }, by };
-}
-
-export function pauseOptionsOf(
+export function parsePause(
   name: unknown,
   options: unknown,
 ): { what: Pausable; reason: string | null; by: string | null; until: DueTime | null } {
-  const { group = null, reason = null, by = null, for: ms, until: iso } = optionsOf(options, PAUSE);
-  if (ms !== undefined && iso !== undefined) {
+  const { group = null, reason = null, by = null, for: ms, until } = parseOptions('pause', options);
+  if (ms !== undefined && until !== undefined) {
     throw new DelayInvalidError('until', 'give either for or until, not both');
   }
   const end: DueTime | null = ms === undefined ? null : { kind: 'after', ms };
@@ -250,6 +247,6 @@ export function pauseOptionsOf(
     what: { name: checkName(name), group },
     reason,
     by,
-    until: iso === undefined ? end : { kind: 'at', iso },
+    until: until === undefined ? end : { kind: 'at', iso: until },
   };
 }

@@ -7,7 +7,7 @@ import { checkName } from '../config/checks.js';
 import { type ParsedSchedule, parseScheduleItem } from '../config/schedule-options.js';
 import { withHeaders } from '../config/headers.js';
 import { keyText, type NewDelay } from '../store/rows/delay-rows.js';
-import { itemsOf } from './arguments.js';
+import { parseItems } from './arguments.js';
 
 /** Most payload in one `scheduleMany`, in UTF-16 units: one statement carries all of it. */
 const PAYLOADS_LENGTH_MAX = 32 * 1_048_576;
@@ -49,7 +49,7 @@ export function newDelays(
   const size = new SizeOfAll();
   // Most items have no headers of their own.
   const alone = added && withHeaders(null, added);
-  const drafts = itemsOf(items, 'items', (item) => {
+  const drafts = parseItems(items, 'items', (item) => {
     const { name, payload, options } = parseScheduleItem(item);
     const delay = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
     if (added !== undefined) {

@@ -22,7 +22,7 @@ import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { StatementSize } from '../store/statement-size.js';
 import type { CallersTransaction, Transactions } from '../transactions/transactions.js';
 import type { Aborts } from './aborts.js';
-import { nextOf, type StoryPage, type Target } from './arguments.js';
+import { writeNext, type StoryPage, type Target } from './arguments.js';
 import type { ManyWrites } from './bulk-writes.js';
 import { explanationOf } from './explanations.js';
 import type { HeldAttempt } from './lock-causes.js';
@@ -123,7 +123,7 @@ export class Matching {
       const { rows: behind } =
         live.length > limit ? { rows: live } : await this.#selection.ended(runner, filter, oldest);
       const behindId = Number(shown.at(-1)?.id);
-      const next = behind.length === 0 ? null : nextOf({ among: 'live', behindId });
+      const next = behind.length === 0 ? null : writeNext({ among: 'live', behindId });
       return { rows: shown, history: [], next };
     });
     return { delays: await listedOf(rows, this.options.payloads), ...ended };
@@ -142,7 +142,8 @@ export class Matching {
     });
     return {
       history: rows.slice(0, limit).map(recordOf),
-      next: rows.length > limit ? nextOf({ among: 'ended', behind: positions[limit - 1] }) : null,
+      next:
+        rows.length > limit ? writeNext({ among: 'ended', behind: positions[limit - 1] }) : null,
     };
   }
 

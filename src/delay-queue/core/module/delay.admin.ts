@@ -39,23 +39,20 @@ import type {
   StoryFilter,
 } from '../api/selection.js';
 import {
-  changeOptionsOf,
-  changingOf,
-  eraseOptionsOf,
-  nameAndKeyOf,
-  pageOf,
-  parseCancelOptions,
-  pauseOptionsOf,
-  resumeOptionsOf,
-  storyPageOf,
-  targetOf,
-  targetsOf,
-  topGroupsOf,
+  parseCancel,
+  parseNameAndKey,
+  parseOptions,
+  parsePage,
+  parsePause,
+  parseStoryPage,
+  parseTarget,
+  parseTargets,
+  parseTopGroups,
 } from '../client/arguments.js';
 import { DelayClient } from '../client/delay-client.js';
 import { ObservedCalls } from '../client/observed-calls.js';
-import { checkKnownOptions } from '../config/known-options.js';
 import { type MoveTo, parseRescheduleTo } from '../config/durations.js';
+import { checkName } from '../config/checks.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import type { Pausable } from '../store/pause.store.js';
 import {
@@ -113,7 +110,7 @@ export class DelayAdmin {
     filter: DelayFilter | EndStateFilter,
     options: PageOptions = {},
   ): Promise<ListedDelay[] | DelayRecord[]> {
-    const page = pageOf(options);
+    const page = parsePage(options);
     const which = liveOrEndedFilter(filter);
     if (which.rows === 'live') {
       return await this.client.matching.list(which.filter, page, options);
@@ -138,7 +135,7 @@ export class DelayAdmin {
    * @returns a number
    */
   async count(filter: DelayFilter | HistoryFilter, options: InTransaction = {}): Promise<number> {
-    checkKnownOptions(options, 'options', ['manager', 'tx']);
+    parseOptions('read', options);
     return await this.client.matching.count(liveOrEndedFilter(filter), options);
   }
 
@@ -151,7 +148,7 @@ export class DelayAdmin {
     filter: HistoryFilter,
     options: InTransaction & { limit?: number; after?: string } = {},
   ): Promise<HistoryPage> {
-    const page = storyPageOf(options, { among: 'ended', behind: undefined });
+    const page = parseStoryPage(options, { among: 'ended', behind: undefined });
     return await this.client.matching.history(endedFilter(filter), page, options);
   }
 
@@ -165,7 +162,7 @@ export class DelayAdmin {
    * @returns live delays and what each waits for, then ended ones, newest first; the next `after`
    */
   async story(about: string | StoryFilter, options: PageOptions = {}): Promise<KeyStory> {
-    const page = storyPageOf(options, { among: 'live', behindId: 0 });
+    const page = parseStoryPage(options, { among: 'live', behindId: 0 });
     return await this.client.matching.story(storyFilter(about), page, options);
   }
 
@@ -188,11 +185,11 @@ export class DelayAdmin {
   ): Promise<DelayExplanation> {
     if (typeof which === 'object') {
       const options = (keyOrOptions ?? {}) as InTransaction;
-      checkKnownOptions(options, 'options', ['manager', 'tx']);
-      return await this.client.matching.explain(targetOf(which), options);
+      parseOptions('read', options);
+      return await this.client.matching.explain(parseTarget(which), options);
     }
     const options = given ?? {};
-    const target = nameAndKeyOf(which, keyOrOptions, options);
+    const target = parseNameAndKey(which, keyOrOptions, options);
     return await this.client.matching.explain(target, options);
   }
 
@@ -202,7 +199,7 @@ export class DelayAdmin {
    * @returns counts per name, the live nodes, and the pauses
    */
   async stats(options: InTransaction = {}): Promise<DelayStats> {
-    checkKnownOptions(options, 'options', ['manager', 'tx']);
+    parseOptions('read', options);
     return await this.client.matching.stats(options);
   }
 
@@ -219,7 +216,7 @@ export class DelayAdmin {
     options: GroupStatsOptions = {},
   ): Promise<GroupStats[]> {
     const which = liveFilter(filter, { mayBeEmpty: true });
-    return await this.client.matching.groupStats(which, topGroupsOf(options), options);
+    return await this.client.matching.groupStats(which, parseTopGroups(options), options);
   }
 
   /** Removes delays, also dead letters; with `running: 'abort'`, also those that run. */
@@ -233,13 +230,13 @@ export class DelayAdmin {
     which: readonly DelayTarget[] | DelayFilter,
     options: CancelOptions = {},
   ): Promise<unknown> {
-    const cancelling = parseCancelOptions(options, !Array.isArray(which));
+    const cancelling = parseCancel(options, Array.isArray(which) ? 'cancel' : 'cancelMatching');
     if (!Array.isArray(which)) {
       const { transaction, abortWithinMs } = cancelling;
       const filter = which as DelayFilter;
       return await this.#changeMatching('cancel', filter, transaction, undefined, abortWithinMs);
     }
-    const targets = targetsOf(which);
+    const targets = parseTargets(which);
     return await this.#calls.admin('cancel', cancelling.transaction.by, { targets }, () =>
       this.client.cancelMany(targets, cancelling),
     );
@@ -319,7 +316,7 @@ export class DelayAdmin {
    */
   async erase(filter: EraseFilter, options: EraseOptions = {}): Promise<EraseCounts> {
     const which = eraseFilter(filter);
-    const given = eraseOptionsOf(options);
+    const given = parseOptions('erase', options);
     const erase = (): Promise<EraseCounts> => this.client.erasures.erase(which, given);
     return given.dryRun === true
       ? await erase()
@@ -338,7 +335,7 @@ export class DelayAdmin {
    * @returns the pause
    */
   async pause(name: DelayName, options: PauseOptions = {}): Promise<DelayPause> {
-    const { what, ...how } = pauseOptionsOf(name, options);
+    const { what, ...how } = parsePause(name, options);
     return await this.#calls.admin('pause', how.by, { filter: pausedFilter(what) }, () =>
       this.client.pausing.pause(what, how, options),
     );
@@ -346,7 +343,8 @@ export class DelayAdmin {
 
   /** Ends a pause: overdue delays start. @returns the pause that ended, or `null` */
   async resume(name: DelayName, options: ResumeOptions = {}): Promise<DelayPause | null> {
-    const { what, by } = resumeOptionsOf(name, options);
+    const { group = null, by } = parseOptions('resume', options);
+    const what = { name: checkName(name), group };
     return await this.#calls.admin('resume', by, { filter: pausedFilter(what) }, () =>
       this.client.pausing.resume(what, options),
     );
@@ -359,10 +357,15 @@ export class DelayAdmin {
     to?: MoveTo,
   ): Promise<unknown> {
     if (!Array.isArray(which)) {
-      return await this.#changeMatching(verb, which as DelayFilter, changeOptionsOf(options), to);
+      return await this.#changeMatching(
+        verb,
+        which as DelayFilter,
+        parseOptions('changeMatching', options),
+        to,
+      );
     }
-    const targets = targetsOf(which);
-    const changing = changingOf(options);
+    const targets = parseTargets(which);
+    const changing = parseOptions('change', options);
     return await this.#calls.admin(verb, changing.by, { targets }, () =>
       this.client.many.change(verb, targets, changing, to),
     );

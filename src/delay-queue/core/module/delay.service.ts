@@ -19,11 +19,10 @@ import type {
 } from '../api/delay.js';
 import type { DelayTarget } from '../api/selection.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
-import { changingOf, nameAndKeyOf, parseCancelOptions, targetsOf } from '../client/arguments.js';
+import { parseCancel, parseNameAndKey, parseOptions, parseTargets } from '../client/arguments.js';
 import { DelayClient } from '../client/delay-client.js';
 import { newDelay, newDelays } from '../client/new-delays.js';
 import { aboutItems, aboutTargets, ObservedCalls } from '../client/observed-calls.js';
-import { checkKnownOptions } from '../config/known-options.js';
 import { checkName } from '../config/checks.js';
 import { parseScheduleOptions } from '../config/schedule-options.js';
 import { parseRescheduleTo } from '../config/durations.js';
@@ -98,7 +97,7 @@ export class DelayService {
     items: readonly ScheduleItem[],
     options: InTransaction = {},
   ): Promise<ScheduleResult[]> {
-    checkKnownOptions(options, 'options', ['manager', 'tx']);
+    parseOptions('read', options);
     const { payloads } = this.options;
     const about = this.#calls.isHeard('schedule') ? aboutItems(items) : undefined;
     if (about === undefined || about.count === 0) {
@@ -115,8 +114,8 @@ export class DelayService {
    * An abort takes up to `abortWithin`. See {@link CancelResult}.
    */
   async cancel(name: DelayName, key: string, options: CancelOptions = {}): Promise<CancelResult> {
-    const cancelling = parseCancelOptions(options);
-    const target = nameAndKeyOf(name, key);
+    const cancelling = parseCancel(options);
+    const target = parseNameAndKey(name, key);
     return this.#calls.isHeard('cancel')
       ? await this.#calls.run('cancel', { ...target, count: 1 }, () =>
           this.client.cancel(target, cancelling),
@@ -136,8 +135,8 @@ export class DelayService {
     targets: readonly DelayTarget[],
     options: CancelOptions = {},
   ): Promise<CancelResult[]> {
-    const cancelling = parseCancelOptions(options);
-    const checked = targetsOf(targets);
+    const cancelling = parseCancel(options);
+    const checked = parseTargets(targets);
     return this.#calls.isHeard('cancel')
       ? await this.#calls.run('cancel', aboutTargets(checked), () =>
           this.client.cancelMany(checked, cancelling),
@@ -156,8 +155,8 @@ export class DelayService {
     to: RescheduleTo,
     options: ChangeOptions = {},
   ): Promise<RescheduleResult> {
-    const changing = changingOf(options);
-    const target = nameAndKeyOf(name, key);
+    const changing = parseOptions('change', options);
+    const target = parseNameAndKey(name, key);
     const move = parseRescheduleTo(to);
     return this.#calls.isHeard('reschedule')
       ? await this.#calls.run('reschedule', { ...target, count: 1 }, () =>
@@ -172,9 +171,9 @@ export class DelayService {
     to: RescheduleTo,
     options: ChangeOptions = {},
   ): Promise<RescheduleResult[]> {
-    const changing = changingOf(options);
+    const changing = parseOptions('change', options);
     const move = parseRescheduleTo(to);
-    const checked = targetsOf(targets);
+    const checked = parseTargets(targets);
     const write = (): Promise<RescheduleResult[]> =>
       this.client.many.change('reschedule', checked, changing, move);
     return this.#calls.isHeard('reschedule')
@@ -188,7 +187,7 @@ export class DelayService {
     key: string,
     options: InTransaction = {},
   ): Promise<DelayInfo<N> | null> {
-    return await this.client.find(nameAndKeyOf(name, key, options), options);
+    return await this.client.find(parseNameAndKey(name, key, options), options);
   }
 
   /**
@@ -196,7 +195,7 @@ export class DelayService {
    * @returns ended delays, newest first, up to 100
    */
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
-    return await this.client.history(nameAndKeyOf(name, key, options), options);
+    return await this.client.history(parseNameAndKey(name, key, options), options);
   }
 
   /** Makes the dead letter of that key due now, with all its attempts. */
@@ -205,8 +204,8 @@ export class DelayService {
     key: string,
     options: ChangeOptions = {},
   ): Promise<RetryDeadResult> {
-    const changing = changingOf(options);
-    const target = nameAndKeyOf(name, key);
+    const changing = parseOptions('change', options);
+    const target = parseNameAndKey(name, key);
     return await this.#calls.admin('retryDead', changing.by, { targets: [target] }, () =>
       this.client.retryDead(target, changing),
     );
