@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayStore } from '../../src/delay-queue/core/store/delay.store.js';
-import { NO_EXTRAS } from '../../src/delay-queue/core/store/rows/columns.js';
 import { encodePayload } from '../../src/delay-queue/core/config/payload-encoder.js';
 import type { MoveTo } from '../../src/delay-queue/core/config/durations.js';
 import { plainHandler } from '../support/delay-node.js';
@@ -135,7 +134,7 @@ it('the wake that is told of what was inserted is the one that stands in the row
     ),
   ];
   const store = new DelayStore('delay_queue', 'ends', 'node-1');
-  const none = { key: null, maxAttempts: null, ...NO_EXTRAS };
+  const none = { key: null, maxAttempts: null, group: null, headers: null };
   const item = { name: 'test.a', payload: 'null', ...none } as const;
   const placements = wishes.map((to) => ({ ...item, to, onConflict: 'replace' as const }));
   for (let round = 0; round < 5; round += 1) {

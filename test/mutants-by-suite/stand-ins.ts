@@ -6,7 +6,9 @@ const ROWS = 'testing/delay-stub.ts';
 export const STAND_INS: Readonly<Record<string, Mutant>> = {
   'stub-keeps-the-later': {
     about: "has the stand-in replace by `onConflict: 'earlier'` what is due at the same time",
-    patches: [patch(ROWS, 'return due < old.due_ms;', 'return due <= old.due_ms;')],
+    patches: [
+      patch(ROWS, 'return due < old.dueAt.getTime();', 'return due <= old.dueAt.getTime();'),
+    ],
     tests: ['integration/testing/stub-contract'],
   },
   'stub-forgets-recurrence': {

@@ -13,7 +13,7 @@ export { DelayClient } from './client/delay-client.js';
 export { explanationOfEnd } from './client/explanations.js';
 export { begunAt, needsClock } from './client/first-instants.js';
 export { readingClient } from './client/reading.js';
-export { givenExtras, infoOf, listedOf, pauseOf, recordOf } from './client/results.js';
+export { toInfo, toListed } from './client/results.js';
 export { hears, startListening, stopListening } from './cluster/hearing.js';
 export {
   checkGroup,
@@ -91,13 +91,13 @@ export { PauseStore } from './store/pause.store.js';
 export { type AsText, type CountAnswer, msOfUs } from './store/rows/answers.js';
 export {
   type TextAnswer,
+  asDate,
   asFlag,
   asInstant,
   asJson,
   asMs,
   asNumber,
   asText,
-  pickExtras,
   toNumber,
   reader,
   type RowOf,
@@ -137,7 +137,7 @@ export {
   type RowFilter,
 } from './store/filter.table.js';
 export { errorKind, firstLine } from './store/sql/fragments/state-and-error.js';
-export { ENDED, type EndedRow } from './store/sql/history.sql.js';
+export { ENDED } from './store/sql/history.sql.js';
 export { liveNodesSql } from './store/sql/nodes.sql.js';
 export { anyHeld, fullLimits, runningUnder, throttledBy } from './store/sql/stats.sql.js';
 export { dueOneSql, dueSql, nextSql } from './store/sql/testing.sql.js';

@@ -12,9 +12,8 @@ import {
 import {
   checkId,
   explanationOfEnd,
-  listedOf,
+  toListed,
   LOADS_MISSED_MAX,
-  recordOf,
   Recurrence,
   type ResolvedOptions,
   SelectionStore,
@@ -74,7 +73,7 @@ export class DelayReader {
     const [row] = await this.#selection.list(look, { id: [id] }, page, this.#aliveMs);
     if (row === undefined) return undefined;
     if (!rights.sees(row)) throw notFound();
-    const [delay] = await listedOf([{ ...row, payload: null }], this.options.payloads);
+    const [delay] = await toListed([{ ...row, payload: null }], this.options.payloads);
     if (delay === undefined) throw notFound();
     const explanation = await look.admin.explain({ id }, { manager: look.manager });
     const nowMs = await look.nowMs();
@@ -89,7 +88,7 @@ export class DelayReader {
         timeZone: 'cron' in delay.repeat ? delay.repeat.timeZone : null,
         until: instantTextOrNull(delay.repeat.until ?? null),
         runsLeft: delay.runsLeft ?? null,
-        next: nextInstants(row.repeat, row.due_ms, nowMs).slice(0, afterNext(delay)),
+        next: nextInstants(row.repeat, row.dueAt.getTime(), nowMs).slice(0, afterNext(delay)),
       },
       rerunAt: instantTextOrNull(delay.rerunAt),
       by: null,
@@ -101,7 +100,7 @@ export class DelayReader {
     const filter = { id: [id], ...(endedAt !== null && millisecondAt(endedAt)) };
     const search = { order: 'ended', way: 'walk', filter } as const;
     const [hit] = await this.#search.page(look, search, { behind: undefined, limit: 1 });
-    const record = hit?.row && recordOf(hit.row);
+    const record = hit?.row;
     if (!record || !rights.sees(record)) throw notFound();
     const nowMs = await look.nowMs();
     const explanation = explanationOfEnd(record, nowMs);

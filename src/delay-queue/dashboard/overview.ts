@@ -1,5 +1,5 @@
 import type { HealthOptions, HealthReason, HealthReport } from '../core/index.js';
-import { LOADS_MISSED_MAX, pauseOf, PauseStore, type ResolvedOptions } from '../core/ops.js';
+import { LOADS_MISSED_MAX, PauseStore, type ResolvedOptions } from '../core/ops.js';
 import { healthLimitsOf } from '../ops/health-limits.js';
 import {
   DEAD_READ_MAX,
@@ -67,7 +67,7 @@ export class OverviewReader {
     const hour = await this.#timeline(look, scope, 'hour');
     const day = await this.#timeline(look, scope, 'day');
     const nodes = await this.#store.nodes(look, this.#aliveMs);
-    const pauses = (await this.#pauses.list(look)).map(pauseOf);
+    const pauses = await this.#pauses.list(look);
     const ends = await this.#store.ends(look, scope);
     const nowMs = Date.parse(minute.from);
     const names = nameLines({

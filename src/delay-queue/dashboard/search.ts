@@ -3,9 +3,8 @@ import {
   checkName,
   indexedBy,
   indexFor,
-  listedOf,
+  toListed,
   LOADS_MISSED_MAX,
-  recordOf,
   type ResolvedOptions,
   type RowFilter,
   type Runner,
@@ -123,9 +122,9 @@ export class DelaySearch {
     const page = { behindId: 0, limit: ids.length, payload: false };
     const rows =
       ids.length === 0 ? [] : await this.#selection.list(runner, { id: ids }, page, this.#aliveMs);
-    const listed = await listedOf(rows, this.options.payloads);
+    const listed = await toListed(rows, this.options.payloads);
     const live = new Map(listed.map((delay) => [delay.id, liveLine(delay)]));
-    return hits.flatMap(({ id, row }) => (row ? endedLine(recordOf(row)) : (live.get(id) ?? [])));
+    return hits.flatMap(({ id, row }) => (row ? endedLine(row) : (live.get(id) ?? [])));
   }
 
   async #hits(

@@ -23,10 +23,7 @@ import {
   DelayWorker,
   type DueTime,
   type Engine,
-  pickExtras,
   type FoundRow,
-  givenExtras,
-  infoOf,
   inLockOrder,
   keyText,
   type MoveTo,
@@ -37,6 +34,7 @@ import {
   resolveOptions,
   shown,
   type Target,
+  toInfo,
   WheelService,
 } from '../core/ops.js';
 import { DelayHealth } from '../ops/delay.health.js';
@@ -225,7 +223,7 @@ class StubRows {
     }
     if (!replaces(delay, old, due)) return { verdict: 'kept', row: old };
     const { maxWaitMs = null, repeat = null } = delay;
-    const createdMs = maxWaitMs === null ? nowMs : old.created_ms;
+    const createdMs = maxWaitMs === null ? nowMs : old.createdAt.getTime();
     const row = newRow(
       delay,
       old.id,
@@ -233,31 +231,33 @@ class StubRows {
       Math.min(due, createdMs + (maxWaitMs ?? Infinity)),
     );
     if (repeat === null) row.repeat = old.repeat;
-    else if (!repeat.hasFirst && ruleJson(row) === ruleJson(old)) moveTo(row, old.due_ms, nowMs);
+    else if (!repeat.hasFirst && ruleJson(row) === ruleJson(old))
+      moveTo(row, old.dueAt.getTime(), nowMs);
     this.#byKey.set(keyText(delay), row);
     return { verdict: 'replaced', row };
   }
 
   move(row: FoundRow, to: MoveTo, by: string | undefined): void {
     const nowMs = Date.now();
-    const fromMs = row.due_ms;
-    const due = to.kind === 'extend' ? Math.min(fromMs + to.ms, LAST_MS) : instantMs(to, nowMs);
+    const from = row.dueAt;
+    const due =
+      to.kind === 'extend' ? Math.min(from.getTime() + to.ms, LAST_MS) : instantMs(to, nowMs);
     moveTo(row, due, nowMs);
-    const moves: unknown[] = row.move_log === null ? [] : JSON.parse(row.move_log);
-    moves.push({ call: 'reschedule', atMs: nowMs, fromMs, toMs: due, by });
-    row.move_log = JSON.stringify(moves.slice(-MOVES_MAX));
+    const at = new Date(nowMs);
+    const move = { call: 'reschedule', at, from, to: row.dueAt, by: by ?? null } as const;
+    row.moveLog = [...row.moveLog, move].slice(-MOVES_MAX);
   }
 }
 
 function replaces({ onConflict }: NewDelay, old: FoundRow, due: number): boolean {
-  if (onConflict === 'earlier') return due < old.due_ms;
-  if (onConflict === 'later') return due > old.due_ms;
+  if (onConflict === 'earlier') return due < old.dueAt.getTime();
+  if (onConflict === 'later') return due > old.dueAt.getTime();
   return onConflict === 'replace';
 }
 
 function moveTo(row: FoundRow, due: number, nowMs: number): void {
-  row.due_ms = due;
-  row.wake_ms = Math.max(due, nowMs);
+  row.dueAt = new Date(due);
+  row.wakeAt = new Date(Math.max(due, nowMs));
 }
 
 const instantMs = (to: DueTime, nowMs: number): number =>
@@ -280,19 +280,25 @@ const newRow = (delay: NewDelay, id: string, createdMs: number, due: number): Fo
   id,
   name: delay.name,
   key: delay.key as string,
-  ...pickExtras(delay),
+  ...givenExtras(delay),
   payload: delay.payload,
   state: 'scheduled',
-  due_ms: due,
-  wake_ms: Math.max(due, Date.now()),
+  dueAt: new Date(due),
+  wakeAt: new Date(Math.max(due, Date.now())),
   attempts: 0,
-  max_attempts: delay.maxAttempts,
-  last_error: null,
-  created_ms: createdMs,
+  maxAttempts: delay.maxAttempts,
+  lastError: null,
+  createdAt: new Date(createdMs),
   repeat: delay.repeat ? JSON.stringify(delay.repeat.how) : null,
-  attempt_log: null,
-  move_log: null,
-  rerun_ms: null,
+  attemptLog: [],
+  moveLog: [],
+  rerunAt: null,
+});
+
+/** What a call has set beside the payload. */
+const givenExtras = ({ group, headers }: NewDelay) => ({
+  group,
+  headers: JSON.parse(headers ?? '{}') as DelayHeaders,
 });
 
 type StubChange = Exclude<StubCall['call'], 'schedule'>;
@@ -383,7 +389,7 @@ class StubClient {
   ): Promise<DelayInfo<N> | null> {
     checkTransaction(options);
     const row = this.#rows.find(name, key);
-    return row === undefined ? null : infoOf(name, row, JSON.parse(row.payload));
+    return row === undefined ? null : toInfo(row, JSON.parse(row.payload));
   }
 
   async history(): Promise<never> {
@@ -439,8 +445,8 @@ class StubClient {
   }
 
   /** The delay that a chosen answer is about. */
-  #standIn({ name, key }: { name: string; key: string | null }): Pick<FoundRow, 'id' | 'due_ms'> {
-    return this.#rows.find(name, key) ?? { id: this.#rows.nextId(), due_ms: Date.now() };
+  #standIn({ name, key }: { name: string; key: string | null }): Pick<FoundRow, 'id' | 'dueAt'> {
+    return this.#rows.find(name, key) ?? { id: this.#rows.nextId(), dueAt: new Date() };
   }
 }
 
@@ -480,8 +486,8 @@ const refusing = (what: string): object => new Proxy({}, { get: () => async () =
 
 const verdictAnswer = <Verdict extends string>(
   verdict: Verdict,
-  { id, due_ms: dueMs }: Pick<FoundRow, 'id' | 'due_ms'>,
-): { verdict: Verdict; id: string; dueAt: Date } => ({ verdict, id, dueAt: new Date(dueMs) });
+  { id, dueAt }: Pick<FoundRow, 'id' | 'dueAt'>,
+): { verdict: Verdict; id: string; dueAt: Date } => ({ verdict, id, dueAt });
 
 const scheduledCall = (delay: NewDelay, manager: unknown): StubScheduled => ({
   call: 'schedule',

@@ -1,40 +1,45 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  infoOf,
-  listedOf,
-  pauseOf,
-  recordOf,
-  statsOf,
   changeResult,
+  combineStats,
+  toInfo,
+  toListed,
 } from '../../../src/delay-queue/core/client/results.js';
 import { DelayCodecError } from '../../../src/delay-queue/core/api/errors.js';
 import type { Payloads } from '../../../src/delay-queue/core/config/payloads.js';
-import { NO_EXTRAS } from '../../../src/delay-queue/core/store/rows/columns.js';
+import { reader, type TextAnswer } from '../../../src/delay-queue/core/store/rows/columns.js';
 import type { Placed } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
-import type { FoundRow, ListedRow } from '../../../src/delay-queue/core/store/sql/delays.sql.js';
-import type { EndedRow } from '../../../src/delay-queue/core/store/sql/history.sql.js';
+import { found, listedColumns } from '../../../src/delay-queue/core/store/sql/delays.sql.js';
+import { ENDED } from '../../../src/delay-queue/core/store/sql/history.sql.js';
+import { PAUSE } from '../../../src/delay-queue/core/store/sql/nodes.sql.js';
+import { nodeColumns } from '../../../src/delay-queue/core/store/sql/stats.sql.js';
+import { qualifiedTables } from '../../../src/delay-queue/core/database/tables.js';
 import '../../support/delay-payloads.js';
 
-const ROW: FoundRow = {
+const TABLES = qualifiedTables('delay_queue');
+
+/** As the server answers. */
+const ROW: TextAnswer = {
   id: '7',
   name: 'test.a',
   key: 'k',
-  ...NO_EXTRAS,
+  group_id: null,
+  headers: null,
   payload: '{}',
   state: 'scheduled',
-  due_ms: 1_000,
-  wake_ms: 2_000,
-  attempts: 0,
-  max_attempts: 3,
+  due_at: '1000',
+  wake_at: '2000',
+  attempts: '0',
+  max_attempts: '3',
   last_error: null,
-  created_ms: 500,
+  created_at: '500',
   repeat: null,
   attempt_log: null,
   move_log: null,
-  rerun_ms: null,
+  rerun_at: null,
 };
 
-const info = (odd: Partial<FoundRow> = {}) => infoOf('test.a', { ...ROW, ...odd }, { n: 1 });
+const info = (odd: TextAnswer = {}) => toInfo(reader(found(TABLES))({ ...ROW, ...odd }), { n: 1 });
 
 const repeat = (how: object) => info({ repeat: JSON.stringify({ catchUp: 'all', ...how }) }).repeat;
 
@@ -59,7 +64,7 @@ describe('a delay', () => {
       moveLog: [],
       rerunAt: null,
     });
-    expect(info({ wake_ms: null, rerun_ms: 0 })).toMatchObject({
+    expect(info({ wake_at: null, rerun_at: '0' })).toMatchObject({
       wakeAt: null,
       rerunAt: new Date(0),
     });
@@ -84,7 +89,7 @@ describe('a delay', () => {
       { attempt: 3 },
       { attempt: 4, node: 'b', startedMs: 5 },
     ];
-    const outcomes = (state: FoundRow['state']) =>
+    const outcomes = (state: string) =>
       info({ state, attempt_log: JSON.stringify(log) }).attemptLog.map(({ outcome }) => outcome);
     expect(outcomes('running')).toEqual(['failed', 'lost', 'running']);
     expect(outcomes('retrying')).toEqual(['failed', 'lost', 'lost']);
@@ -126,8 +131,10 @@ describe('a delay', () => {
 });
 
 const listed = (given: (text: string) => unknown, waits: (string | null)[]) =>
-  listedOf(
-    waits.map((waits_for, n): ListedRow => ({ ...ROW, payload: String(n), waits_for })),
+  toListed(
+    waits
+      .map((waits_for, n) => ({ ...ROW, payload: String(n), waits_for }))
+      .map(reader(listedColumns(TABLES, 'read'))),
     { given: async (text: string) => given(text) } as unknown as Payloads,
   );
 
@@ -163,13 +170,13 @@ it('what has ended is told as its line has it', () => {
   const line = {
     ...ROW,
     state: 'completed',
-    ended_ms: 3_000,
-    lateness_ms: 4,
+    ended_at: '3000',
+    lateness_ms: '4',
     node: 'a',
     error: null,
-    by: 'ann',
+    ended_by: 'ann',
   };
-  expect(recordOf(line as EndedRow)).toMatchObject({
+  expect(reader(ENDED)(line)).toMatchObject({
     id: '7',
     name: 'test.a',
     headers: {},
@@ -198,21 +205,22 @@ it('an answer tells of a rerun that it has taken back, where something runs', ()
 });
 
 it('a pause has an end, or none', () => {
-  const row = { name: 'a', group: null, reason: null, by: 'ann', pausedMs: 0 };
-  expect(pauseOf({ ...row, untilMs: 5 })).toMatchObject({
+  const row = { name: 'a', group_id: null, reason: null, paused_by: 'ann', paused_at: '0' };
+  const read = reader(PAUSE);
+  expect(read({ ...row, until: '5' })).toMatchObject({
     by: 'ann',
     pausedAt: new Date(0),
     until: new Date(5),
   });
-  expect(pauseOf({ ...row, untilMs: null }).until).toBeNull();
+  expect(read({ ...row, until: null }).until).toBeNull();
 });
 
 it('names with delays and names with nodes are told once, in their order, with how many nodes serve them', () => {
   const counts = { scheduled: 1, late: 2 };
-  const node = { names: ['b', 'c'], startedMs: 1, seenMs: 2, inFlight: 0 };
-  const nodes = ['n1', 'n2'].map((id) => ({ ...node, id }));
+  const node = { names: '["b","c"]', started_at: '1', seen_at: '2', running: '0' };
+  const nodes = ['n1', 'n2'].map((id) => reader(nodeColumns(TABLES))({ ...node, id }));
   const names = ['d', 'b'].map((name) => ({ name, ...counts }));
-  const { names: told, nodes: live } = statsOf(names as never, nodes as never, []);
+  const { names: told, nodes: live } = combineStats(names as never, nodes, []);
   expect(told.map((each) => [each.name, each.nodes, each.scheduled])).toEqual([
     ['b', 2, 1],
     ['c', 2, 0],

@@ -40,7 +40,7 @@ import { Erasures } from './erasures.js';
 import { needsClock, withFirstInstants } from './first-instants.js';
 import type { GivenDelays } from './new-delays.js';
 import { Pausing } from './pauses.js';
-import { changeResult, HISTORY_MAX, infoOf, recordOf } from './results.js';
+import { changeResult, HISTORY_MAX, toInfo } from './results.js';
 import { type HeldAttempts, Matching } from './selections.js';
 import { goneOn, SelfReschedules } from './self-reschedules.js';
 
@@ -214,14 +214,13 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
     const { runner, inOrder } = this.#transactions.of(options, 'read');
     const row = await inOrder([target], () => this.#store.find(runner, name, key));
     if (row === undefined) return null;
-    return infoOf(name, row, await this.options.payloads.given(row.payload, row));
+    return toInfo(row, await this.options.payloads.given(row.payload, row));
   }
 
   async history(target: NameAndKey, options: InTransaction): Promise<DelayRecord[]> {
     const { name, key } = target;
     const { runner, inOrder } = this.#transactions.of(options, 'read');
-    const rows = await inOrder([target], () => this.#store.history(runner, name, key, HISTORY_MAX));
-    return rows.map(recordOf);
+    return await inOrder([target], () => this.#store.history(runner, name, key, HISTORY_MAX));
   }
 
   /** Nest's first shutdown hook. Drains the calls made so far. */

@@ -6,7 +6,6 @@ import { type Pausable, PauseStore } from '../store/pause.store.js';
 import { PAUSES_MAX } from '../store/sql/nodes.sql.js';
 import type { CallersTransaction, Transactions } from '../transactions/transactions.js';
 import type { CommittedWrites } from './announcements.js';
-import { pauseOf } from './results.js';
 
 /** Pauses and resumes names and groups, on all nodes. */
 export class Pausing {
@@ -41,7 +40,7 @@ export class Pausing {
       );
     }
     this.#told(transaction);
-    return pauseOf(row);
+    return row;
   }
 
   async resume(what: Pausable, options: InTransaction): Promise<DelayPause | null> {
@@ -50,12 +49,12 @@ export class Pausing {
       this.#store.resume(transaction.runner, what),
     );
     this.#told(transaction);
-    return row === undefined ? null : pauseOf(row);
+    return row ?? null;
   }
 
   async list(options: InTransaction): Promise<DelayPause[]> {
     const { runner, inOrder: run } = this.transactions.of(options, 'read');
-    return (await run([], () => this.#store.list(runner))).map(pauseOf);
+    return await run([], () => this.#store.list(runner));
   }
 
   #told({ joined }: CallersTransaction): void {

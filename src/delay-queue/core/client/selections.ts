@@ -27,7 +27,7 @@ import type { ManyWrites } from './bulk-writes.js';
 import { explanationOf } from './explanations.js';
 import type { HeldAttempt } from './lock-causes.js';
 import type { Pausing } from './pauses.js';
-import { changeResult, listedOf, nodeOf, recordOf, statsOf } from './results.js';
+import { changeResult, combineStats, toListed } from './results.js';
 
 /** Most delays in one statement. A call outside of a transaction commits after each page. */
 const PAGE = 1_000;
@@ -69,7 +69,7 @@ export class Matching {
 
   async list(filter: RowFilter, page: ListedPage, options: InTransaction): Promise<ListedDelay[]> {
     const rows = await this.#look(options, (runner) => this.#live(runner, filter, page));
-    return await listedOf(rows, this.options.payloads);
+    return await toListed(rows, this.options.payloads);
   }
 
   #live(runner: Runner, filter: RowFilter, page: ListedPage): Promise<ListedRow[]> {
@@ -126,7 +126,7 @@ export class Matching {
       const next = behind.length === 0 ? null : writeNext({ among: 'live', behindId });
       return { rows: shown, history: [], next };
     });
-    return { delays: await listedOf(rows, this.options.payloads), ...ended };
+    return { delays: await toListed(rows, this.options.payloads), ...ended };
   }
 
   /** Reads one line more than the page holds, to learn whether there is another page. */
@@ -141,7 +141,7 @@ export class Matching {
       limit: limit + 1,
     });
     return {
-      history: rows.slice(0, limit).map(recordOf),
+      history: rows.slice(0, limit),
       next:
         rows.length > limit ? writeNext({ among: 'ended', behind: positions[limit - 1] }) : null,
     };
@@ -150,14 +150,14 @@ export class Matching {
   /** The live nodes alone. */
   async nodes(): Promise<DelayStats['nodes']> {
     const { runner } = this.transactions.of({}, 'look');
-    return (await this.#selection.nodeStats(runner, this.#nodeAliveMs)).map(nodeOf);
+    return await this.#selection.nodeStats(runner, this.#nodeAliveMs);
   }
 
   async stats(options: InTransaction): Promise<DelayStats> {
     return await this.#look(options, async (runner) => {
       const nodes = await this.#selection.nodeStats(runner, this.#nodeAliveMs);
       const names = await this.#selection.nameStats(runner, this.#nodeAliveMs);
-      return statsOf(names, nodes, await this.pausing.list(options));
+      return combineStats(names, nodes, await this.pausing.list(options));
     });
   }
 

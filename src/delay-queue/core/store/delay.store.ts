@@ -1,3 +1,4 @@
+import type { DelayRecord } from '../api/delay.js';
 import { DelayError } from '../api/errors.js';
 import type { HistoryKept } from '../config/options.js';
 import type { MoveTo } from '../config/durations.js';
@@ -32,7 +33,7 @@ import {
 } from './sql/delays.sql.js';
 import { HELD_MAX_MS, type LockWait } from './sql/fragments/clock.js';
 import { Targets } from './sql/fragments/target-rows.js';
-import { ENDED, type EndedRow, historySql } from './sql/history.sql.js';
+import { ENDED, historySql } from './sql/history.sql.js';
 import { nowSql } from './sql/recurrences.sql.js';
 import {
   type WrittenColumns,
@@ -77,7 +78,7 @@ async function lookOnce(runner: Runner, look: LookAtRows): Promise<Placed | unde
   return (await look(runner.transaction === undefined ? 'a while' : 'at once'))[0];
 }
 
-const endedOf = reader(ENDED);
+const readEnded = reader(ENDED);
 
 /** A change of an attempt's own row; null leaves a column as it is. */
 export interface OwnChange<Verdict extends string> {
@@ -100,7 +101,7 @@ export interface OwnChange<Verdict extends string> {
 export class DelayStore {
   readonly #sql;
   readonly #reruns: RerunStore;
-  readonly #foundOf: (answer: TextAnswer) => FoundRow;
+  readonly #readFound: (answer: TextAnswer) => FoundRow;
 
   constructor(
     of: string | Installation,
@@ -110,7 +111,7 @@ export class DelayStore {
   ) {
     const tables = qualifiedTables(of);
     this.#reruns = new RerunStore(of, kept);
-    this.#foundOf = reader(found(tables));
+    this.#readFound = reader(found(tables));
     this.#sql = byPurpose({
       scheduleOne: scheduleOneSql(tables),
       schedule: (wait: LockWait, columns: WrittenColumns) => scheduleNewSql(tables, wait, columns),
@@ -433,11 +434,11 @@ export class DelayStore {
   }
 
   async find(runner: Runner, name: string, key: string): Promise<FoundRow | undefined> {
-    return (await readRows(runner, this.#sql.find, [name, key], this.#foundOf))[0];
+    return (await readRows(runner, this.#sql.find, [name, key], this.#readFound))[0];
   }
 
-  history(runner: Runner, name: string, key: string, limit: number): Promise<EndedRow[]> {
-    return readRows(runner, this.#sql.history, [name, key, limit], endedOf);
+  history(runner: Runner, name: string, key: string, limit: number): Promise<DelayRecord[]> {
+    return readRows(runner, this.#sql.history, [name, key, limit], readEnded);
   }
 
   /** Looks at one row until the answer is stable. */

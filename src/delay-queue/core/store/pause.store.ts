@@ -1,3 +1,4 @@
+import type { DelayPause } from '../api/selection.js';
 import type { DueTime } from '../config/durations.js';
 import { byPurpose } from '../database/prepared-statements.js';
 import type { Runner } from '../database/runner.js';
@@ -7,7 +8,7 @@ import { chooseLockWait } from './selection.store.js';
 import { type LockWait, HELD_MAX_MS } from './sql/fragments/clock.js';
 import { readRows } from './rows/answers.js';
 import { reader } from './rows/columns.js';
-import { PAUSE, pauseSql, resumeSql, pausesSql, type PauseRow } from './sql/nodes.sql.js';
+import { PAUSE, pauseSql, resumeSql, pausesSql } from './sql/nodes.sql.js';
 import { moveTarget } from './write-answers.js';
 
 export interface Pausable {
@@ -15,7 +16,7 @@ export interface Pausable {
   group: string | null;
 }
 
-const pauseOf = reader(PAUSE);
+const readPause = reader(PAUSE);
 
 const limitKey = ({ name, group }: Pausable): [string, string] => [name, group ?? ''];
 
@@ -37,19 +38,19 @@ export class PauseStore {
     runner: Runner,
     what: Pausable,
     { reason, by, until }: { reason: string | null; by: string | null; until: DueTime | null },
-  ): Promise<PauseRow | undefined> {
+  ): Promise<DelayPause | undefined> {
     const { afterMs, at } = until === null ? { afterMs: null, at: null } : moveTarget(until);
     const parameters = [...limitKey(what), reason, afterMs, at, by];
     return changePause(runner, this.#sql.pause, parameters);
   }
 
   /** Ends a pause. @returns the pause, if it was in effect. @throws DelayUnstableError */
-  resume(runner: Runner, what: Pausable): Promise<PauseRow | undefined> {
+  resume(runner: Runner, what: Pausable): Promise<DelayPause | undefined> {
     return changePause(runner, this.#sql.resume, limitKey(what));
   }
 
-  list(runner: Runner): Promise<PauseRow[]> {
-    return readRows(runner, this.#sql.listPauses, [], pauseOf);
+  list(runner: Runner): Promise<DelayPause[]> {
+    return readRows(runner, this.#sql.listPauses, [], readPause);
   }
 }
 
@@ -57,9 +58,9 @@ async function changePause(
   runner: Runner,
   sql: (wait: LockWait) => string,
   parameters: unknown[],
-): Promise<PauseRow | undefined> {
+): Promise<DelayPause | undefined> {
   const [row] = await orHeld(runner, HELD_MAX_MS, () =>
-    readRows(runner, sql(chooseLockWait(runner.transaction)), parameters, pauseOf),
+    readRows(runner, sql(chooseLockWait(runner.transaction)), parameters, readPause),
   );
   return row;
 }

@@ -1,5 +1,5 @@
-import type { LiveState } from '../api/delay.js';
-import type { GroupOrder } from '../api/selection.js';
+import type { DelayRecord, LiveState } from '../api/delay.js';
+import type { DelayStats, GroupOrder } from '../api/selection.js';
 import type { Runner } from '../database/runner.js';
 import { type Installation, type Tables, qualifiedTables } from '../database/tables.js';
 import { type CountAnswer, readCount, readId, readRow, readRows } from './rows/answers.js';
@@ -14,23 +14,15 @@ import {
   listSql,
 } from './sql/delays.sql.js';
 import { matching, type RowFilter } from './filter.table.js';
-import {
-  countEndedSql,
-  ENDED,
-  type EndedPosition,
-  type EndedRow,
-  endedSql,
-  POSITION,
-} from './sql/history.sql.js';
+import { countEndedSql, ENDED, type EndedPosition, endedSql, POSITION } from './sql/history.sql.js';
 import {
   groupStatsSql,
   type NameStatsRow,
   nameStatsSql,
-  type NodeStatsRow,
   nodeStatsSql,
   OF_GROUP,
   OF_NAME,
-  ofNode,
+  nodeColumns,
 } from './sql/stats.sql.js';
 
 /** How a statement waits for a row in that transaction: ours may not take for ever. */
@@ -123,7 +115,7 @@ export class SelectionStore {
     runner: Runner,
     filter: RowFilter,
     { behind, limit }: { behind: EndedPosition | undefined; limit: number },
-  ): Promise<{ rows: EndedRow[]; positions: EndedPosition[] }> {
+  ): Promise<{ rows: DelayRecord[]; positions: EndedPosition[] }> {
     const { sql, parameters } = this.#past(filter, 5);
     const from =
       behind === undefined
@@ -151,8 +143,13 @@ export class SelectionStore {
     return readRows(runner, text, [limit, ...parameters], reader(OF_GROUP));
   }
 
-  nodeStats(runner: Runner, aliveMs: number): Promise<NodeStatsRow[]> {
-    return readRows(runner, nodeStatsSql(this.#tables), [aliveMs], reader(ofNode(this.#tables)));
+  nodeStats(runner: Runner, aliveMs: number): Promise<DelayStats['nodes']> {
+    return readRows(
+      runner,
+      nodeStatsSql(this.#tables),
+      [aliveMs],
+      reader(nodeColumns(this.#tables)),
+    );
   }
 
   #where(filter: RowFilter, first: number) {

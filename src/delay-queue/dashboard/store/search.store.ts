@@ -1,10 +1,9 @@
 import { readSqlState } from '../../core/diagnosis.js';
-import { DelayInvalidError } from '../../core/index.js';
+import { DelayInvalidError, type DelayRecord } from '../../core/index.js';
 import {
   type TextAnswer,
   type CountAnswer,
   ENDED,
-  type EndedRow,
   given,
   type Installation,
   matching,
@@ -47,7 +46,7 @@ export interface Search {
 export interface Hit {
   id: string;
   position: string;
-  row: EndedRow | null;
+  row: DelayRecord | null;
 }
 
 /** The position before all rows, per order. */

@@ -1,5 +1,7 @@
+import type { DelayHeaders } from '../../api/delay.js';
 import type { HistoryKept } from '../../config/options.js';
 import { epochMs } from '../../database/tables.js';
+import { readAttempts, readMoves, readObject } from './logs.js';
 
 /*
  * The columns of rows that are not read often: one list gives the SQL, the type and the mapper.
@@ -11,7 +13,7 @@ export interface AnswerColumn<Value> {
   sql: string;
   /** Its name in the answer; default: that of the field, in snake case. */
   name?: string | undefined;
-  read: (text: string) => Value;
+  read: (text: string, answer: TextAnswer) => Value;
 }
 
 type AnswerColumns = Record<string, AnswerColumn<unknown>>;
@@ -23,7 +25,7 @@ export type RowOf<Of extends AnswerColumns> = {
 const asColumn = <Value>(
   sql: string,
   cast: string,
-  read: (text: never) => Value,
+  read: (text: never, answer: TextAnswer) => Value,
 ): AnswerColumn<Value> => ({
   sql: `${sql}${cast}`,
   name: /^\w+\.(\w+)$/.exec(sql)?.[1],
@@ -54,6 +56,15 @@ export const asText = <Text extends string | null = string>(
   name?: string,
 ): AnswerColumn<Text> => ({ ...asColumn(sql, '', (text: Text) => text), ...(name && { name }) });
 
+/** @param read gets the parsed value; null stands for NULL */
+export const asParsed = <Value>(
+  sql: string,
+  read: (value: unknown, answer: TextAnswer) => Value = (value) => value as Value,
+): AnswerColumn<Value> =>
+  asColumn(sql, '::text', (text: string | null, answer) =>
+    read(JSON.parse(text ?? 'null'), answer),
+  );
+
 /** A text still to be parsed. */
 export const asJson = (sql: string): AnswerColumn<string | null> =>
   asColumn(sql, '::text', (text: string | null) => text);
@@ -66,6 +77,13 @@ export const asMs = <Value extends number | null = number>(sql: string): AnswerC
   asColumn(sql, '::text', (text: string) => toInstantMs(text) as Value);
 
 export const asInstant = (sql: string): AnswerColumn<number> => asMs(epochMs(sql));
+
+/** @param ms SQL for its milliseconds since 1970 */
+export const asDate = <Value extends Date | null = Date>(ms: string): AnswerColumn<Value> =>
+  asColumn(ms, '::text', (text: string | null) => {
+    const instantMs = toInstantMs(text);
+    return (typeof instantMs === 'number' ? new Date(instantMs) : instantMs) as Value;
+  });
 
 export const asFlag = (sql: string): AnswerColumn<boolean> =>
   asColumn(sql, '::text', (text: string) => text === 'true');
@@ -98,11 +116,11 @@ export function reader<Of extends AnswerColumns>(columns: Of): (answer: TextAnsw
   const fields = Object.entries(columns).map(([field, one]) => ({
     field,
     name: columnName(field, one),
-    read: one.read as (text: string | null | undefined) => unknown,
+    read: one.read as (text: string | null | undefined, answer: TextAnswer) => unknown,
   }));
   return (answer) => {
     const row: Record<string, unknown> = {};
-    for (const { field, name, read } of fields) row[field] = read(answer[name]);
+    for (const { field, name, read } of fields) row[field] = read(answer[name], answer);
     return row as RowOf<Of>;
   };
 }
@@ -123,14 +141,6 @@ export type StoredExtras = Record<Extra, string | null>;
 
 export const EXTRA_NAMES = Object.keys(EXTRAS) as Extra[];
 
-export const pickExtras = (of: StoredExtras): StoredExtras =>
-  Object.fromEntries(EXTRA_NAMES.map((extra) => [extra, of[extra]])) as StoredExtras;
-
-/** Those of most delays. */
-export const NO_EXTRAS = Object.fromEntries(
-  EXTRA_NAMES.map((extra) => [extra, null]),
-) as StoredExtras;
-
 export const EXTRA_COLUMNS: readonly string[] = EXTRA_NAMES.map((extra) => EXTRAS[extra].column);
 
 /** SQL for the value of each, from a JSON text that has them by option. */
@@ -141,17 +151,11 @@ export const extrasFrom = (json: string): string[] =>
 
 /** The extras of row `d`, and the logs that it keeps. */
 export const EXTRAS_AND_LOGS = {
-  ...(Object.fromEntries(
-    EXTRA_NAMES.map((extra) => {
-      const { column: name, type } = EXTRAS[extra];
-      return [extra, type === 'text' ? asText<string | null>(`d.${name}`) : asJson(`d.${name}`)];
-    }),
-  ) as Record<Extra, AnswerColumn<string | null>>),
-  /** Null: no attempts are kept. */
-  attempt_log: asJson('d.attempt_log'),
-  /** Null: it was never moved. */
-  move_log: asJson('d.move_log'),
-};
+  group: asText<string | null>('d.group_id'),
+  headers: asParsed('d.headers', (headers) => (readObject(headers) ?? {}) as DelayHeaders),
+  attemptLog: asParsed('d.attempt_log', (log, { state }) => readAttempts(log, state === 'running')),
+  moveLog: asParsed('d.move_log', readMoves),
+} satisfies Record<Extra | 'attemptLog' | 'moveLog', AnswerColumn<unknown>>;
 
 /** Columns that only the history row needs. */
 export const historyExtras = (kept: HistoryKept): string[] =>

@@ -12,10 +12,10 @@ import {
 } from '../../database/tables.js';
 import {
   andLogged,
-  asInstant,
+  asDate,
   asJson,
-  asMs,
   asNumber,
+  asParsed,
   asText,
   EXTRA_COLUMNS,
   EXTRAS_AND_LOGS,
@@ -25,6 +25,7 @@ import {
   selected,
 } from '../rows/columns.js';
 import { instantOrNull, msOrNull } from '../rows/delay-rows.js';
+import { readWait } from '../rows/logs.js';
 import {
   besideInput,
   clock,
@@ -145,24 +146,22 @@ export const found = ({ rerun }: Pick<Tables, 'rerun'>) => ({
   key: asText('d.key'),
   payload: asText('d.payload::text'),
   state: asText<LiveState>(stateAt('clock.now')),
-  due_ms: asInstant('d.due_at'),
+  dueAt: asDate(epochMs('d.due_at')),
   /** Null: a dead letter. */
-  wake_ms: asMs<number | null>(
-    `CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeSql('d'))} END`,
-  ),
+  wakeAt: asDate<Date | null>(`CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeSql('d'))} END`),
   attempts: asNumber('d.attempts'),
-  max_attempts: asNumber<number | null>('d.max_attempts'),
-  last_error: asText<string | null>('d.last_error'),
-  created_ms: asInstant('d.created_at'),
+  maxAttempts: asNumber<number | null>('d.max_attempts'),
+  lastError: asText<string | null>('d.last_error'),
+  createdAt: asDate(epochMs('d.created_at')),
   repeat: asJson('d.repeat'),
   ...EXTRAS_AND_LOGS,
   /** When its key is due once more, after this run. */
-  rerun_ms: asMs<number | null>(
+  rerunAt: asDate<Date | null>(
     `(SELECT ${epochMs('r.due_at')} FROM ${rerun} r WHERE r.name = d.name AND r.key = d.key)`,
   ),
 });
 
-/** A live delay; instants in milliseconds since 1970, payload as JSON text. */
+/** A live delay, as callers get it but for payload and repeat, which are JSON texts. */
 export type FoundRow = RowOf<ReturnType<typeof found>>;
 
 /** Whether a statement reads payloads; a role may lack the right to. */
@@ -181,7 +180,7 @@ export const listedColumns = (tables: Tables, payload: PayloadRead) => ({
   /** Null: not read. */
   payload: asText<string | null>(payload === 'read' ? 'd.payload::text' : 'NULL::text', 'payload'),
   /** Null: a dead letter. */
-  waits_for: asText<string | null>(waitsFor(tables)),
+  waitsFor: asParsed(waitsFor(tables), readWait),
 });
 
 export type ListedRow = RowOf<ReturnType<typeof listedColumns>>;

@@ -1,8 +1,15 @@
-import type { EndState, MoveCall } from '../../api/delay.js';
+import type { DelayRecord, EndState, MoveCall } from '../../api/delay.js';
 import type { HistoryKept } from '../../config/options.js';
-import { presentEpochUs, ON_PRIMARY, type Tables, wholeEpochMs } from '../../database/tables.js';
 import {
-  asInstant,
+  epochMs,
+  presentEpochUs,
+  ON_PRIMARY,
+  type Tables,
+  wholeEpochMs,
+} from '../../database/tables.js';
+import {
+  type AnswerColumn,
+  asDate,
   asNumber,
   asText,
   EXTRAS_AND_LOGS,
@@ -190,19 +197,16 @@ export const ENDED = {
   name: asText('d.name'),
   key: asText<string | null>('d.key'),
   state: asText<EndState>('d.state'),
-  due_ms: asInstant('d.due_at'),
-  created_ms: asInstant('d.created_at'),
-  ended_ms: asInstant('d.ended_at'),
-  lateness_ms: asNumber<number | null>('d.lateness_ms::numeric'),
+  dueAt: asDate(epochMs('d.due_at')),
+  createdAt: asDate(epochMs('d.created_at')),
+  endedAt: asDate(epochMs('d.ended_at')),
+  latenessMs: asNumber<number | null>('d.lateness_ms::numeric'),
   attempts: asNumber('d.attempts'),
   node: asText<string | null>('d.node'),
   error: asText<string | null>('d.error'),
   by: asText<string | null>('d.ended_by'),
   ...EXTRAS_AND_LOGS,
-};
-
-/** An ended delay; instants in milliseconds since 1970. */
-export type EndedRow = RowOf<typeof ENDED>;
+} satisfies { [Field in keyof DelayRecord]: AnswerColumn<DelayRecord[Field]> };
 
 /** Where a history row is in the order of `endedSql`. */
 export const POSITION = {

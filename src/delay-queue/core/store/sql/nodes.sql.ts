@@ -1,5 +1,6 @@
+import type { DelayPause } from '../../api/selection.js';
 import { epochMs, plusMs, type Tables, wholeMs } from '../../database/tables.js';
-import { asInstant, asMs, asText, type RowOf, selected } from '../rows/columns.js';
+import { type AnswerColumn, asDate, asText, selected } from '../rows/columns.js';
 import {
   clock,
   lockingClock,
@@ -98,13 +99,10 @@ export const PAUSE = {
   group: asText<string | null>(`NULLIF(p.group_id, '')`, 'group_id'),
   reason: asText<string | null>('p.reason'),
   by: asText<string | null>('p.paused_by'),
-  pausedMs: asInstant('p.paused_at'),
+  pausedAt: asDate(epochMs('p.paused_at')),
   /** Null: no end. */
-  untilMs: asMs<number | null>(`CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END`),
-};
-
-/** A pause in effect; instants in milliseconds since 1970. */
-export type PauseRow = RowOf<typeof PAUSE>;
+  until: asDate<Date | null>(`CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END`),
+} satisfies { [Field in keyof DelayPause]: AnswerColumn<DelayPause[Field]> };
 
 /** Condition: `d` is paused. Usually no pause exists, and no row is compared with any. */
 export const isPaused = ({ pause }: Tables): string => `(

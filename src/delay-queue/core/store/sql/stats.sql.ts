@@ -1,6 +1,14 @@
 import type { GroupOrder } from '../../api/selection.js';
-import { ageMs, dateMs, type Tables, wakeSql } from '../../database/tables.js';
-import { asFlag, asInstant, asNumber, asText, type RowOf, selected } from '../rows/columns.js';
+import { ageMs, dateMs, epochMs, type Tables, wakeSql } from '../../database/tables.js';
+import {
+  asDate,
+  asFlag,
+  asNumber,
+  asParsed,
+  asText,
+  type RowOf,
+  selected,
+} from '../rows/columns.js';
 import { clock, IS_SERVED, liveNames, lives, nodesNow, saidAt } from './fragments/clock.js';
 import { stateAt } from './fragments/state-and-error.js';
 import { isPaused } from './nodes.sql.js';
@@ -128,19 +136,14 @@ export const OF_NAME = {
 
 export type NameStatsRow = RowOf<typeof OF_NAME>;
 
-/** A live node; instants in milliseconds since 1970. */
-export const ofNode = (tables: Pick<Tables, 'isTested'>) => ({
-  id: asText('n.id'),
-  names: {
-    sql: 'pg_catalog.to_json(n.names)::text',
-    read: (text: string) => JSON.parse(text) as string[],
-  },
-  startedMs: asInstant(saidAt('n.started_at', tables)),
-  seenMs: asInstant(saidAt('n.seen_at', tables)),
+/** A live node. */
+export const nodeColumns = (tables: Pick<Tables, 'isTested'>) => ({
+  name: asText('n.id'),
+  names: asParsed<string[]>('pg_catalog.to_json(n.names)'),
+  startedAt: asDate(epochMs(saidAt('n.started_at', tables))),
+  seenAt: asDate(epochMs(saidAt('n.seen_at', tables))),
   running: asNumber('COALESCE(r.running, 0)'),
 });
-
-export type NodeStatsRow = RowOf<ReturnType<typeof ofNode>>;
 
 /**
  * How many delays each group of a name has in each state, the most of `by` first. Parameters:
@@ -212,7 +215,7 @@ ORDER BY c.name`;
  */
 export const nodeStatsSql = (tables: Tables): string => `
 WITH ${clock(tables)}
-SELECT ${selected(ofNode(tables))}
+SELECT ${selected(nodeColumns(tables))}
 FROM clock, ${tables.node} n
      LEFT JOIN (SELECT d.leased_by, pg_catalog.count(*) AS running FROM ${tables.delay} d
                 WHERE d.leased_until > (SELECT now FROM clock) GROUP BY d.leased_by) r ON r.leased_by = n.id
