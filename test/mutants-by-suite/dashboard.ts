@@ -60,7 +60,13 @@ export const DASHBOARD_READS: Readonly<Record<string, Mutant>> = {
   },
   'selects-errors-that-contain-it': {
     about: 'selects with dead letters that failed alike those whose error only contains theirs',
-    patches: [patch(OVERVIEW, 'errorLine: kind }', 'error: kind.slice(0, 10) }')],
+    patches: [
+      patch(
+        'dashboard/search.table.ts',
+        '\n  errorLine,\n',
+        '\n  error: errorLine.slice(0, 10),\n',
+      ),
+    ],
     tests: ['integration/dashboard/overview'],
   },
   'groups-errors-by-their-numbers': {

@@ -135,6 +135,7 @@ export {
   matching,
   namesWithKeys,
   type RowFilter,
+  walkBounds,
 } from './store/filter.table.js';
 export { errorKind, firstLine } from './store/sql/fragments/state-and-error.js';
 export { ENDED } from './store/sql/history.sql.js';

@@ -1,6 +1,7 @@
 import { inWords } from '../core/index.js';
 import type { HealthLimits } from '../ops/health-limits.js';
 import { type Count, LATE_MS, type NoteLine, type Overview, sumCounts } from './contract.js';
+import { overdueAt } from './search.table.js';
 
 const LISTED_MAX = 5;
 
@@ -17,13 +18,12 @@ export function overviewNotes(
   const unserved = names.filter((line) => line.nodes === 0 && line.live.count > 0);
   const silent = (nodes ?? []).filter(({ isSilent }) => isSilent);
   const oldestMs = Math.max(0, ...late.map(({ oldestLateMs }) => oldestLateMs ?? 0));
-  const overdue = { state: ['scheduled', 'retrying'], dueBefore: now } satisfies NoteLine['search'];
   const notes: [holds: boolean, reason: string, text: string, search?: NoteLine['search']][] = [
     [
       late.length > 0,
       'late',
       `${written(sumCounts(late.map((line) => line.late)), 'delay is', 'delays are')} late, the oldest by ${inWords(oldestMs)} (the limit is ${inWords(lateAfterMs)})`,
-      overdue,
+      overdueAt(now),
     ],
     [
       dead.count > 0,

@@ -20,7 +20,7 @@ import type {
   NoteLine,
   Overview,
 } from './contract.js';
-import type { SearchFilter } from './search.table.js';
+import { deadAlike, overdueAt, type SearchFilter } from './search.table.js';
 import type { Look } from './dashboard-database.js';
 import { withInstants } from './lines.js';
 import { nameLines } from './name-lines.js';
@@ -168,7 +168,7 @@ function affectedDelays(reason: HealthReason, now: string): SearchFilter | null 
     case 'late':
     case 'unserved':
     case 'held':
-      return { name: reason.name, state: ['scheduled', 'retrying'], dueBefore: now };
+      return { name: reason.name, ...overdueAt(now) };
     case 'deadLetters':
       return { state: ['dead'] };
     default:
@@ -211,7 +211,7 @@ export async function deadView(
         newestAt,
         oldestAt,
         sampleId,
-        search: { name, state: ['dead'], errorLine: kind },
+        search: deadAlike(name, kind),
       }),
     ),
     newestOnly: isAll ? null : DEAD_READ_MAX,

@@ -37,6 +37,8 @@ export interface Flag {
   about: string;
 }
 
+type WalkColumn = 'wake_at' | 'ended_at';
+
 interface Field<Value> {
   purposes: readonly Purpose[];
   check: (value: unknown, field: string, rows: LiveOrEnded) => Value;
@@ -46,6 +48,8 @@ interface Field<Value> {
   parameter?: (value: Value) => string;
   /** The index that finds it. */
   index?: Index;
+  /** What follows for the column by which rows are walked. */
+  walk?: `${WalkColumn} ${'>=' | '<'}`;
   /** Texts by which other texts name what it selects. */
   named?: (value: Value) => readonly string[];
   isPrefix?: true;
@@ -136,6 +140,8 @@ const FIELDS = {
     purposes: ANY,
     check: instantOf,
     sql: compared('d.due_at >='),
+    // A delay's wake is never before it is due.
+    walk: 'wake_at >=',
     flag: {
       name: 'due-from',
       value: 'INSTANT',
@@ -198,8 +204,18 @@ const FIELDS = {
       about: 'The delay with this id; repeat it for several.',
     },
   }),
-  endedFrom: field({ purposes: ENDED, check: instantOf, sql: compared('d.ended_at >=') }),
-  endedBefore: field({ purposes: ENDED, check: instantOf, sql: compared('d.ended_at <') }),
+  endedFrom: field({
+    purposes: ENDED,
+    check: instantOf,
+    sql: compared('d.ended_at >='),
+    walk: 'ended_at >=',
+  }),
+  endedBefore: field({
+    purposes: ENDED,
+    check: instantOf,
+    sql: compared('d.ended_at <'),
+    walk: 'ended_at <',
+  }),
 };
 
 type Fields = typeof FIELDS;
@@ -318,6 +334,18 @@ export function matching(
     conditions.push(hasKnownName(table));
   }
   return { sql: conditions.length === 0 ? 'true' : conditions.join(' AND '), parameters };
+}
+
+/** What a filter says of the column by which rows are walked. */
+export function walkBounds(filter: RowFilter, first: number, column: WalkColumn): MatchingSql {
+  const bounds = ALL.filter(
+    ([name, { walk }]) => walk?.startsWith(column) && filter[name] !== undefined,
+  );
+  const conditions = bounds.map(([, { walk }], at) => `d.${walk} $${first + at}::timestamptz`);
+  return {
+    sql: ['true', ...conditions].join(' AND '),
+    parameters: bounds.map(([name]) => String(filter[name])),
+  };
 }
 
 const toParameter = (value: unknown): string =>

@@ -13,6 +13,7 @@ import {
   type Runner,
   type Tables,
   qualifiedTables,
+  walkBounds,
 } from '../../core/ops.js';
 import {
   countUpToSql,
@@ -191,27 +192,15 @@ function positionIn(order: SearchOrder, behind: string | undefined): string[] {
   throw notAPage();
 }
 
-/** Where in the order the rows of the filter are. A delay's wake is never before it is due. */
-function orderRange(
-  order: SearchOrder,
-  { state: states, dueFrom, endedFrom, endedBefore }: RowFilter,
-  first: number,
-): { sql: string; parameters: string[] } {
-  const conditions: string[] = ['true'];
-  const parameters: string[] = [];
-  const bound = (sql: string, at: string | undefined): void => {
-    if (at === undefined) return;
-    conditions.push(`${sql} $${first + parameters.length}::timestamptz`);
-    parameters.push(at);
+/** Where in the order the rows of the filter are. */
+function orderRange(order: SearchOrder, filter: RowFilter, first: number) {
+  if (order === 'dead') return { sql: 'true', parameters: [] };
+  if (order === 'ended') return walkBounds(filter, first, 'ended_at');
+  const { sql, parameters } = walkBounds(filter, first, 'wake_at');
+  const isRunning = filter.state?.join() === 'running';
+  const isAlive = filter.state?.includes('dead') === false;
+  return {
+    sql: `${sql}${isRunning ? ' AND d.wake_at <= (SELECT now FROM clock)' : ''}${isAlive ? " AND d.wake_at < 'infinity'" : ''}`,
+    parameters,
   };
-  if (order === 'wake') {
-    bound('d.wake_at >=', dueFrom);
-    if (states?.join() === 'running') conditions.push('d.wake_at <= (SELECT now FROM clock)');
-    if (states?.includes('dead') === false) conditions.push("d.wake_at < 'infinity'");
-  }
-  if (order === 'ended') {
-    bound('d.ended_at >=', endedFrom);
-    bound('d.ended_at <', endedBefore);
-  }
-  return { sql: conditions.join(' AND '), parameters };
 }

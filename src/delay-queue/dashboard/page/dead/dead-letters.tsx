@@ -35,7 +35,7 @@ function groups({ groups: its, newestOnly }: DeadView) {
         class="stacked dead-groups"
         caption={said.tabs.dead}
         rows={its}
-        keyOf={({ name, search }) => `${name}\n${search.errorLine}`}
+        keyOf={({ search }) => JSON.stringify(search)}
         columns={[
           { title: dead.error, cell: (group) => <Group group={group} /> },
           {

@@ -4,6 +4,7 @@ import uPlot from 'uplot';
 import { theme } from '../../../../ui/theme.js';
 import { count } from '../../../../ui/written.js';
 import type { DueTimeline } from '../../contract.js';
+import { dueWithin } from '../../search.table.js';
 import { go } from '../address/address.js';
 import { searchHref } from '../address/filter.js';
 import { words } from '../words/language.js';
@@ -76,7 +77,7 @@ const stepStart = ({ from, stepMs }: DueTimeline, at: number): string =>
   new Date(Date.parse(from) + at * stepMs).toISOString();
 
 const hrefOfBucket = (timeline: DueTimeline, at: number): string =>
-  searchHref({ dueFrom: stepStart(timeline, at), dueBefore: stepStart(timeline, at + 1) });
+  searchHref(dueWithin(stepStart(timeline, at), stepStart(timeline, at + 1)));
 
 function bucketText(timeline: DueTimeline, at: number): string {
   const said = words.value;

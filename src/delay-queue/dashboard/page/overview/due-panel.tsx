@@ -2,6 +2,7 @@ import { signal } from '@preact/signals';
 import { count } from '../../../../ui/written.js';
 import { Panel } from '../../../../ui/panel.js';
 import type { DueTimeline, Overview } from '../../contract.js';
+import { dueWithin } from '../../search.table.js';
 import { searchHref } from '../address/filter.js';
 import { words } from '../words/language.js';
 import { DueChart } from './due-chart.js';
@@ -32,7 +33,7 @@ export function DuePanel({ due }: { due: Overview['due'] }) {
         </div>
         <p class="note">
           {totalText(timeline)}{' '}
-          <a href={searchHref({ dueFrom: timeline.from, dueBefore: timelineEnd(timeline) })}>
+          <a href={searchHref(dueWithin(timeline.from, timelineEnd(timeline)))}>
             {said.showDelays}
           </a>
         </p>

@@ -1,6 +1,6 @@
 import { Panel } from '../../../../ui/panel.js';
 import { type Count, LATE_MS, type NameLine, type Overview } from '../../contract.js';
-import type { SearchFilter } from '../../search.table.js';
+import { overdueAt, type SearchFilter } from '../../search.table.js';
 import { AskButton } from '../act/act-buttons.js';
 import { searchHref } from '../address/filter.js';
 import { Empty } from '../parts/answered.js';
@@ -44,7 +44,6 @@ const lateTone = ({ oldestLateMs }: NameLine): string =>
 function nameColumns(now: string): Column<NameLine>[] {
   const said = words.value;
   const { names, states } = said;
-  const late: SearchFilter = { state: ['scheduled', 'retrying'], dueBefore: now };
   const inState = (state: 'running' | 'dead' | 'retrying' | 'completed'): Column<NameLine> => ({
     title: states[state],
     cell: ({ name, [state]: its }) => <Figure its={its} filter={{ name, state: [state] }} />,
@@ -55,7 +54,7 @@ function nameColumns(now: string): Column<NameLine>[] {
     {
       title: names.late,
       tone: lateTone,
-      cell: ({ name, late: its }) => <Figure its={its} filter={{ name, ...late }} />,
+      cell: ({ name, late: its }) => <Figure its={its} filter={{ name, ...overdueAt(now) }} />,
     },
     {
       title: names.oldest,

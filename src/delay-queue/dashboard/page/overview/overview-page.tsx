@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { LATE_MS, type NoteLine, type Overview, sumCounts } from '../../contract.js';
+import { overdueAt } from '../../search.table.js';
 import { viewHref } from '../address/address.js';
 import { searchHref } from '../address/filter.js';
 import { useAnswer } from '../api/answer.js';
@@ -91,7 +92,7 @@ export function Figures({ overview: { names, now } }: { overview: Overview }) {
   const dead = sumCounts(names.map((line) => line.dead));
   const oldestMs = Math.max(-1, ...names.map(({ oldestLateMs }) => oldestLateMs ?? -1));
   const lateTone = oldestMs >= LATE_MS ? 'amber' : '';
-  const lateHref = searchHref({ state: ['scheduled', 'retrying'], dueBefore: now });
+  const lateHref = searchHref(overdueAt(now));
   return (
     <dl class="figures">
       <Figure name={said.figures.late} tone={lateTone}>

@@ -1,5 +1,5 @@
 import type { OperationAction, OperationLine, ProblemKind } from '../../contract.js';
-import type { SearchFieldName, SearchState } from '../../search.table.js';
+import { SEARCH_FIELDS, type SearchFieldName, type SearchState } from '../../search.table.js';
 import { both, type Both } from '../../../../ui/both.js';
 
 /** Texts by the server's reason; an unknown reason shows the server's own English. */
@@ -38,22 +38,9 @@ const operationStates: Record<OperationLine['state'], Both> = {
   interrupted: both('Interrupted', '已中断'),
 };
 
-const fields: Record<SearchFieldName, Both> = {
-  q: both('Find', '查找'),
-  name: both('Name', '名称'),
-  group: both('Group', '分组'),
-  key: both('Key', '键'),
-  keyPrefix: both('Key begins with', '键的开头'),
-  error: both('Error contains', '错误包含'),
-  errorLine: both('Error', '错误'),
-  header: both('Header', '标头'),
-  id: both('Id', '编号'),
-  state: both('State', '状态'),
-  dueFrom: both('Due from', '到期不早于'),
-  dueBefore: both('Due before', '到期早于'),
-  endedFrom: both('Ended from', '结束不早于'),
-  endedBefore: both('Ended before', '结束早于'),
-};
+const fields = Object.fromEntries(
+  Object.entries(SEARCH_FIELDS).map(([name, { label }]) => [name, label]),
+) as Record<SearchFieldName, Both>;
 
 const problems: Record<ProblemKind | 'unreachable', Both> = {
   notFound: both('', ''),
