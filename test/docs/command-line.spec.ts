@@ -1,22 +1,47 @@
 import { expect, it } from '@jest/globals';
-import { COMMANDS } from '../../src/delay-queue/cli/commands.js';
-import { generalHelp, helpOf } from '../../src/delay-queue/cli/help.js';
+import { type Command, COMMANDS } from '../../src/delay-queue/cli/commands.js';
+import { type Option, OPTIONS, type OptionName } from '../../src/delay-queue/cli/options.js';
 import { parse } from '../../src/delay-queue/cli/parse.js';
-import { allDocuments, codeBlocks, readDocument } from './documents.js';
+import { allDocuments, codeBlocks, readDocument, tableUnder } from './documents.js';
 
 const PAGE = readDocument('docs/command-line.md');
 
-/** As the page has it: options that every command takes are named once. */
-const blockOf = (help: string): string =>
-  `\`\`\`text\n${help.replaceAll(/^ {2}(?:--url URL|--schema SCHEMA|--json|-h, --help) .*\n?/gm, '').trimEnd()}\n\`\`\`\n`;
+const commands: [string, Command][] = Object.entries(COMMANDS);
 
-it('docs/command-line.md has the help of all commands, as the program prints it', () => {
-  const written = [
-    blockOf(generalHelp()),
-    ...Object.keys(COMMANDS).map((name) => `### ${name}\n\n${blockOf(helpOf(name))}`),
-  ].join('\n');
-  const [, commands = ''] = PAGE.text.split('## Commands\n\n');
-  expect(commands).toBe(written);
+it('docs/command-line.md has every command, in the words of its help', () => {
+  const takers = (more: string) => commands.filter((command) => command[1].more === more).length;
+  const shared = commands.flatMap(([, { more }]) => more ?? []).filter((more) => takers(more) > 1);
+  const said = commands.map(([name, { positional, about, more = '' }]) => [
+    `\`${[name, ...positional].join(' ')}\``,
+    [about, shared.includes(more) ? '' : more].join(' ').replaceAll(/\s+/g, ' ').trim(),
+  ]);
+  expect(tableUnder(PAGE, 'Commands').slice(1)).toEqual(said);
+  expect(shared.filter((more) => !PAGE.text.includes(more))).toEqual([]);
+});
+
+/** Under one heading and text all commands that have it so. */
+function optionRows(): string[][] {
+  const rows = new Map<string, { cells: string[]; takers: string[] }>();
+  for (const option of Object.keys(OPTIONS) as OptionName[]) {
+    for (const [command, { options, its }] of commands) {
+      if (!options.includes(option)) continue;
+      const { value, short, about }: Option = its?.[option] ?? OPTIONS[option];
+      const flag = `--${option}${value === undefined ? '' : ` ${value}`}`;
+      const cells = [`\`${short === undefined ? flag : `-${short}, ${flag}`}\``, about];
+      const row = rows.get(cells.join()) ?? { cells, takers: [] };
+      rows.set(cells.join(), { cells, takers: [...row.takers, `\`${command}\``] });
+    }
+  }
+  return [...rows.values()].map(({ cells, takers }) => {
+    const others = commands.map(([name]) => `\`${name}\``).filter((name) => !takers.includes(name));
+    if (others.length === 0) return [...cells, 'all'];
+    if (others.length === 1) return [...cells, `all but ${others.join(', ')}`];
+    return [...cells, takers.join(', ')];
+  });
+}
+
+it('docs/command-line.md has every option, in the words of the help, with the commands that take it', () => {
+  expect(tableUnder(PAGE, 'Options').slice(1)).toEqual(optionRows());
 });
 
 const PROGRAM = /^npx nestjs-delay-queue /;

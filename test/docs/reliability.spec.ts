@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ALL } from '../chaos/checker/invariants/index.js';
 import { FAULTS } from '../chaos/faults/faults.js';
-import { MUTANTS } from '../impolite/mutants/mutants.js';
 import { prose, readDocument, section, tableUnder } from './documents.js';
 
 const RELIABILITY = readDocument('docs/reliability.md');
@@ -29,18 +28,9 @@ describe('docs/reliability.md', () => {
     expect(rows).toEqual(ALL.map(({ number, title }) => [String(number), title]));
   });
 
-  it('names every mutant of the mends beside its hole, and no other', () => {
-    const rows = tableUnder(RELIABILITY, 'What was broken, and what finds it').slice(1);
-    const named = rows.flatMap(([hole, , , mutants = '']) =>
-      [...mutants.matchAll(/`([\w-]+)`/g)].map(([, name]) => `${name}: ${hole}`),
-    );
-    const known = Object.entries(MUTANTS).map(([name, { hole }]) => `${name}: ${hole}`);
-    expect(named.toSorted()).toEqual(known.toSorted());
-  });
-
   it('has a proof for everything that goes wrong', () => {
-    const kinds = ['Processes', 'Handlers', 'Amounts', 'Input', 'Clocks', 'The database'];
-    const rows = kinds.flatMap((kind) => tableUnder(RELIABILITY, kind).slice(1));
+    const rows = tableUnder(RELIABILITY, 'What goes wrong').slice(1);
+    expect(rows.length).toBeGreaterThan(50);
     const unproven = rows.filter(([, , proof]) => !/\.spec\.ts\)|chaos `/.test(proof ?? ''));
     expect(unproven).toEqual([]);
   });
