@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Test } from '@nestjs/testing';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { type Delay, DelayService, type TransactionalDelayContext } from 'nestjs-delay-queue';
+import type { Delay, TransactionalDelayContext } from 'nestjs-delay-queue';
 import { DelayTesting } from 'nestjs-delay-queue/testing';
 import { SWC_OPTIONS } from '../../tools/swc-options.mjs';
-import { appModule } from '../support/delay-node.js';
 import { codeBlocks, readDocument, ROOT, tableUnder } from './documents.js';
 import { Page } from './page.js';
 
@@ -76,24 +74,6 @@ it('docs/testing.md calls a handler in a transaction', async () => {
     void seen.push(payload, ctx.manager.queryRunner?.isTransactionActive);
   await closeNow({ close }, page.dataSource, 'a');
   expect(seen).toEqual([{ orderId: 'a' }, true]);
-});
-
-it('docs/testing.md has a clock that goes with the time of the delays', async () => {
-  const { Clock, Invoices } = await page.load('clock.ts');
-  const { startWithClock } = await page.load('clock-of-tests.ts');
-  const imports = [appModule({ url: page.database.url })];
-  const builder = Test.createTestingModule({ imports, providers: [Clock, Invoices] });
-  const { app, testing } = await startWithClock(builder);
-  try {
-    await page.sql(`INSERT INTO invoices VALUES ('1', now() + interval '30 days', false)`);
-    const remind = { after: '31d', key: '1' } as const;
-    const payload = { invoiceId: '1' } as never;
-    await app.get(DelayService).schedule('invoice.remind', payload, remind);
-    await testing.advance('31d');
-    expect(await page.sql('SELECT reminded FROM invoices')).toEqual([{ reminded: true }]);
-  } finally {
-    await app.close();
-  }
 });
 
 it('docs/testing.md lists exactly the methods there are', () => {

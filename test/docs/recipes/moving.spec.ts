@@ -1,5 +1,4 @@
 import { expect, it } from '@jest/globals';
-import { until } from '../../support/until.js';
 import { type App, type Page, recipe } from '../page.js';
 
 const MINUTE_MS = 60_000;
@@ -72,64 +71,4 @@ it('move-from-another-tool.md: from BullMQ, each job becomes a delay at its time
     dueAt: new Date(timestamp + MINUTE_MS + 509),
   });
   expect(await delaysOn(page)).toBe(510);
-});
-
-const message = (couponId: string, headers: object) => ({
-  content: Buffer.from(JSON.stringify({ couponId })),
-  properties: { headers },
-});
-
-it('move-from-another-tool.md: from RabbitMQ, each message becomes a delay before it is acknowledged (a list stands in for RabbitMQ)', async () => {
-  const [page, { moveMessages }] = await recipe('move-from-another-tool.md');
-  const app = await producerOn(page);
-  const sentAtMs = Date.now();
-  const [a, b] = [message('a', { sentAtMs }), message('b', { sentAtMs: sentAtMs - 10 })];
-  const move = async (waiting: object[]): Promise<unknown[]> => {
-    const acknowledged: object[] = [];
-    const channel = {
-      get: async (queue: string) => (queue === 'wait.1m' && waiting.shift()) || false,
-      ack: (given: object) => void acknowledged.push(given),
-    };
-    const moved = moveMessages(channel, 'wait.1m', MINUTE_MS, app.delays);
-    return [await moved.catch(({ code, field }: any) => [code, field]), acknowledged];
-  };
-  expect(await move([a, message('unknown', {}), b])).toEqual([['DELAY_INVALID', 'at'], [a]]);
-  expect(await move([a, b])).toEqual([2, [a, b]]);
-  expect(await app.find('coupon.expire', 'b')).toMatchObject({
-    dueAt: new Date(sentAtMs - 10 + MINUTE_MS),
-  });
-});
-
-it('move-from-another-tool.md: from a sorted set, each member becomes a delay at its score, beside a poller that takes some (a map stands in for Redis)', async () => {
-  const [page, { moveSet }] = await recipe('move-from-another-tool.md');
-  const app = await producerOn(page);
-  const firstMs = Date.now() + MINUTE_MS;
-  const members = new Map(Array.from({ length: 510 }, (_, n) => [`order-${n}`, firstMs + n]));
-  const redis = {
-    zrange: async (_zset: string, min: number, max: number) =>
-      [...members].slice(min, max + 1).flatMap(([member, score]) => [member, String(score)]),
-    zrem: async (_zset: string, ...given: string[]) => {
-      // The poller is there between the two.
-      members.delete('order-0');
-      return given.filter((member) => members.delete(member)).length;
-    },
-  };
-  expect(await moveSet(redis, 'closes', app.delays)).toBe(509);
-  expect(await app.find('coupon.expire', 'order-509')).toMatchObject({
-    dueAt: new Date(firstMs + 509),
-  });
-  expect(await delaysOn(page)).toBe(510);
-});
-
-it('move-from-another-tool.md: from timers, what need not survive stays in memory', async () => {
-  const [page, { Typing }] = await recipe('move-from-another-tool.md');
-  const typing = (await page.start([Typing], { worker: false })).get(Typing);
-  for (const user of ['ann', 'bob', 'bob']) typing.typed(user);
-  expect(typing.now()).toEqual(['ann', 'bob']);
-  typing.stopped('ann');
-  expect(typing.now()).toEqual(['bob']);
-  await until<string[]>(
-    () => typing.now(),
-    ({ length }) => length === 0,
-  );
 });
