@@ -1,20 +1,27 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Module, type Type } from '@nestjs/common';
+import { Controller, Get, Inject, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { TerminusModule } from '@nestjs/terminus';
+import {
+  HealthCheck,
+  HealthCheckService,
+  HealthIndicatorService,
+  TerminusModule,
+} from '@nestjs/terminus';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Client } from 'pg';
-import { DelayQueueModule, delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
+import {
+  DelayHealth,
+  DelayQueueModule,
+  delayQueueMigrations,
+  runMigrations,
+} from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
 import { plainHandler, startNode } from '../support/delay-node.js';
 import { OtherNode } from '../support/other-node.js';
 import { wordsOf } from './compile.js';
 import { codeBlocks, readDocument, section } from './documents.js';
-import { unpack } from './unpacked.js';
 
 const OPERATIONS = readDocument('docs/operations.md');
 const roles = `shop_${randomBytes(5).toString('hex')}`;
@@ -241,9 +248,20 @@ it('the log is told with every task that can fail', () => {
 
 it('shows its health as Terminus does', async () => {
   const own = await createTestDatabase();
-  const blocks = unpack(OPERATIONS);
-  const file = pathToFileURL(join(blocks.folder, 'health.controller.ts')).href;
-  const { HealthController } = (await import(file)) as { HealthController: Type };
+  @Controller('health')
+  class HealthController {
+    constructor(
+      @Inject(HealthCheckService) private readonly checks: HealthCheckService,
+      @Inject(HealthIndicatorService) private readonly indicators: HealthIndicatorService,
+      @Inject(DelayHealth) private readonly delays: DelayHealth,
+    ) {}
+
+    @Get()
+    @HealthCheck()
+    check() {
+      return this.checks.check([() => this.delays.indicate(this.indicators.check('delays'))]);
+    }
+  }
   const connection = TypeOrmModule.forRoot({ type: 'postgres', url: own.url });
   @Module({
     imports: [connection, DelayQueueModule.forRoot(), TerminusModule.forRoot({ logger: false })],
@@ -260,7 +278,6 @@ it('shows its health as Terminus does', async () => {
     });
   } finally {
     await app.close();
-    blocks.remove();
     await own.drop();
   }
 });
