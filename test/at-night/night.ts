@@ -4,8 +4,6 @@ import { runMigrations } from 'nestjs-delay-queue';
 import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { databaseOptions } from '../../src/app.module.js';
-import { readDocument } from '../docs/documents.js';
-import { unpack } from '../docs/unpacked.js';
 import { childrenOf, signal } from '../patroni/processes.js';
 import { OwnServer } from '../servers/support/own-server.js';
 import { Prometheus } from '../servers/support/prometheus.js';
@@ -56,12 +54,9 @@ export class Night {
     this.#closes.push(() => this.#pool.end());
     this.partner = await Partner.start();
     this.#closes.push(() => Promise.resolve(this.partner.close()));
-    const recipe = unpack(readDocument('docs/recipes/prometheus.md'));
-    this.#closes.push(() => Promise.resolve(recipe.remove()));
     this.shop = await Shop.start({
       databaseUrl: url,
       partnerUrl: this.partner.url,
-      recipe: join(recipe.folder, 'delay-metrics.ts'),
       limits: {
         lateAfter: `${Math.round(60_000 / speed)}ms`,
         snapshotAfter: `${Math.round(600_000 / speed)}ms`,

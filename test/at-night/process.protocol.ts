@@ -7,8 +7,6 @@ export interface ProcessSetup {
   port: number;
   /** A partner's address: messages are posted there, and parcels are asked for. */
   partnerUrl: string;
-  /** The file of docs/recipes/prometheus.md. */
-  recipe: string;
   /** What `DelayHealth.check` is given. */
   limits: HealthOptions;
 }

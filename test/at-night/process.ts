@@ -1,6 +1,6 @@
 /** A process of the shop at night: the sample shop, handlers that ask a partner, and the metrics of the recipe. */
 import 'reflect-metadata';
-import { Controller, Get, Injectable, Module, type Type } from '@nestjs/common';
+import { Controller, Get, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { ScheduleModule } from '@nestjs/schedule';
@@ -17,6 +17,7 @@ import {
 import { DelayQueueDashboardModule } from 'nestjs-delay-queue/dashboard';
 import { Client } from 'pg';
 import { DataSource, type QueryRunner } from 'typeorm';
+import { DelayMetrics, MetricsController } from '../../docs/operations/delay-metrics.js';
 import { databaseOptions } from '../../src/app.module.js';
 import { configureHttp } from '../../src/shop/http/configure-http.js';
 import { OneProcess } from '../../src/shop/processes/processes.js';
@@ -26,12 +27,6 @@ import type { ProcessMessage, ProcessOrder, ProcessSetup } from './process.proto
 
 const setup = JSON.parse(process.env['AT_NIGHT'] ?? '{}') as ProcessSetup;
 const HOUR_MS = 3_600_000;
-
-type Metrics = Type<{ text(): Promise<string> }>;
-const { DelayMetrics, MetricsController } = (await import(setup.recipe)) as {
-  DelayMetrics: Metrics;
-  MetricsController: Type;
-};
 
 let isDeaf = false;
 
@@ -132,7 +127,7 @@ class ThisProcess extends OneProcess {
     {
       provide: DelayMetrics,
       useFactory: (events: DelayEvents, health: ImpatientHealth) =>
-        new DelayMetrics(events, health),
+        new DelayMetrics(events, health as unknown as DelayHealth),
       inject: [DelayEvents, ImpatientHealth],
     },
   ],

@@ -2,7 +2,12 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } fro
 import { dirname, join, posix } from 'node:path';
 
 /** What the package carries as it is. */
-export const COPIED = ['LICENSE', 'docs/operations/alerts.yaml', 'docs/operations/grafana.json'];
+export const COPIED = [
+  'LICENSE',
+  'docs/operations/alerts.yaml',
+  'docs/operations/delay-metrics.ts',
+  'docs/operations/grafana.json',
+];
 
 const AT_THE_TOP = ['README.md', 'README.zh-CN.md', 'CHANGELOG.md'];
 

@@ -17,7 +17,9 @@ it('every recipe has code, and a test that runs all of it', () => {
     .map((file) => readFileSync(join(ROOT, 'test/docs/recipes', file), 'utf8'))
     .join('\n');
   const untested = pages.filter((page) => {
-    const { length } = codeBlocks(readDocument(`docs/recipes/${page}`), 'ts');
+    const document = readDocument(`docs/recipes/${page}`);
+    const files = prose(document).match(/\]\(\.\.\/operations\/[\w-]+\.ts\)/g) ?? [];
+    const length = codeBlocks(document, 'ts').length + files.length;
     const isRun = specs.includes(`recipe('${page}'`);
     // Where something comes before the page is loaded.
     const isLoaded = length === 1 && specs.includes(`openPage('docs/recipes/${page}'`);

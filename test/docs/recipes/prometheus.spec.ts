@@ -16,6 +16,7 @@ import { sayNotRun } from '../../servers/support/programs.js';
 import { Prometheus, RULES } from '../../servers/support/prometheus.js';
 import { signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
+import { DelayMetrics } from '../../../docs/operations/delay-metrics.js';
 import { ROOT } from '../documents.js';
 import { type App, type Page, recipe } from '../page.js';
 
@@ -56,7 +57,7 @@ interface Shop {
 
 /** Two overdue delays of a name that runs one at a time, two that no node serves, two that a pause holds. */
 async function openShop(): Promise<Shop> {
-  const [page, { DelayMetrics }] = await recipe('prometheus.md');
+  const [page] = await recipe('prometheus.md');
   await page.sql(
     `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
      SELECT name, 'null', at, at, at FROM date_trunc('milliseconds', now() - interval '2 days') at,
