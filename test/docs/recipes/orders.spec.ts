@@ -29,8 +29,7 @@ async function openShop() {
   const [page, code] = await recipe('close-unpaid-orders.md');
   const { Orders, Payments, Provider, TextMessages } = code;
   const asked: string[] = [];
-  const note = async (_id: string, { idempotencyKey }: { idempotencyKey: string }) =>
-    void asked.push(idempotencyKey);
+  const note = async (_id: string, key: string) => void asked.push(key);
   const app = await page.start([
     Orders,
     Payments,
