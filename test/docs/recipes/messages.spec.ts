@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { signal } from '../../support/delay-node.js';
+import { DelayAdmin, type DelayName } from 'nestjs-delay-queue';
 import { recipe } from '../page.js';
 
 const MINUTE_MS = 60_000;
@@ -10,8 +10,6 @@ interface Sent {
   text: string;
   idempotencyKey: string;
 }
-
-const nothing = async (): Promise<void> => {};
 
 it('messages.md: tries again with the same key, waits while the provider is busy, gives up what cannot be', async () => {
   const [page, { Thanks, TextMessages }] = await recipe('messages.md');
@@ -47,56 +45,31 @@ it('messages.md: tries again with the same key, waits while the provider is busy
   expect(error).toContain('no such number');
 });
 
-it('messages.md: goes on after a crash with the same ids, stops behind a batch, and reaches everybody once', async () => {
+it('messages.md: a campaign is there once, pauses, resumes, reaches everybody once, and stops', async () => {
   const [page, { Campaigns, BulkMessages }] = await recipe('messages.md');
-  const batches: string[][] = [];
-  let onBatch = nothing;
-  const send = async (messages: { id: string }[]): Promise<void> => {
-    batches.push(messages.map(({ id }) => id));
-    await onBatch();
-  };
+  const sent: string[] = [];
+  const send = async ({ to, text }: { to: string; text: string }) => void sent.push(to + text);
   const app = await page.start([Campaigns, { provide: BulkMessages, useValue: { send } }]);
   const campaigns = app.get(Campaigns);
-  const phones = Array.from({ length: 250 }, (_, n) => String(1_000 + n));
+  const admin = app.get(DelayAdmin);
+  const phones = Array.from({ length: 10 }, (_, n) => String(1_000 + n));
   const startAt = new Date(Date.now() + 60 * MINUTE_MS);
-  await campaigns.create('c', 'Sale!', [...phones, '1000'], startAt);
-  await expect(campaigns.resume('c')).rejects.toThrow('is not stopped');
-  expect(await app.find('campaign.step', 'c')).toMatchObject({ dueAt: startAt });
+  for (const id of ['c', 'd']) await campaigns.create(id, 'Sale!', phones, startAt);
+  await expect(campaigns.create('c', 'Sale!', ['1'], startAt)).rejects.toThrow('duplicate key');
+  expect(await app.find('campaign.send', 'c/1000')).toMatchObject({ dueAt: startAt, group: 'c' });
+  expect(await admin.count({ group: 'c' })).toBe(10);
 
-  // Sent, and never written down.
-  onBatch = () => Promise.reject(new Error('the connection died'));
-  await app.fire('campaign.step', 'c', 'retrying');
-  onBatch = nothing;
-  await app.fire('campaign.step', 'c', 'superseded');
-  expect(batches[1]).toEqual(batches[0]);
-
-  onBatch = () => campaigns.stop('c');
-  await app.fire('campaign.step', 'c', 'superseded');
-  await app.fire('campaign.step', 'c');
-  expect(await app.find('campaign.step', 'c')).toBeNull();
-  expect(batches).toHaveLength(3);
-
-  // From outside of the handler: what it calls itself about its own key is another matter.
-  const inBatch = signal();
-  const go = signal();
-  onBatch = () => {
-    inBatch.resolve();
-    return go.promise;
-  };
+  await campaigns.pause('c');
+  expect(await admin.runNow({ group: 'c' })).toMatchObject({ due: 10 });
+  expect(await admin.explain('campaign.send' as DelayName, 'c/1000')).toMatchObject({
+    reason: 'paused',
+  });
+  expect(sent).toEqual([]);
   await campaigns.resume('c');
-  const moved = app.fire('campaign.step', 'c', 'superseded');
-  await inBatch.promise;
-  await campaigns.stop('c');
-  await expect(campaigns.resume('c')).rejects.toThrow('its last batch is on its way');
-  go.resolve();
-  await moved;
-  await campaigns.resume('c');
-  await app.fire('campaign.step', 'c');
-  expect(batches).toHaveLength(4);
-  expect(new Set(batches.flat())).toEqual(new Set(phones.map((phone) => `c:${phone}`)));
-  expect(
-    await page.sql('SELECT count(*)::int, count(sent_at)::int AS sent FROM campaign_recipient'),
-  ).toEqual([{ count: 250, sent: 250 }]);
+  await app.ended('campaign.send', ...phones.map((phone) => `c/${phone}`));
+  expect(sent.toSorted()).toEqual(phones.map((phone) => `${phone}Sale!`));
+  await campaigns.stop('d');
+  expect(await admin.count({})).toBe(0);
 });
 
 /** Who is written to is what becomes of it. */
