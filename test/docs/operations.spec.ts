@@ -119,15 +119,6 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
   afterAll(close);
 
   it.each<[string, Record<string, unknown>[]]>([
-    [
-      'The backlog and its age',
-      [
-        { name: 'order.close', overdue: '2', late: '2', late_s: expect.stringMatching(/^36\d\d$/) },
-        { name: 'report.send', overdue: '1', late: '1', late_s: expect.stringMatching(/^6\d\d$/) },
-      ],
-    ],
-    ['Names that no node serves', [{ name: 'report.send', overdue: '1' }]],
-    ['Live nodes', [{ id: 'shop-2:1:beef', present: true, silent_s: expect.any(String) }]],
     ['Dead letters rise', [{ name: 'order.close', error: 'Error: no', dead: '1' }]],
     ['A process restarts again and again', [{ key: 'crashed', attempts: 1, leased_by: GONE }]],
   ])('shows: %s', async (heading, expected) => {
@@ -136,40 +127,9 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     expect(rows).toHaveLength(expected.length);
   });
 
-  it('shows: The backlog and its age, without what a pause or a limit holds', async () => {
-    const [backlog] = blocksUnder('The backlog and its age');
-    const look = () => sql(backlog!);
-    await sql(`INSERT INTO delay_queue.pause VALUES (now(), 'infinity', 'order.close', '', NULL);
-      INSERT INTO delay_queue.quota (filled_at, full_since, full_until, tokens, name, group_id)
-      VALUES (now(), now(), clock_timestamp() + interval '1 hour', 0, 'report.send', '')`);
-    const held = { late: '0', late_s: null };
-    const paused = { ...held, name: 'order.close', overdue: '2', paused: '2', limited: '0' };
-    const report = { name: 'report.send', overdue: '1', paused: '0' };
-    expect(await look()).toMatchObject([{ ...report, limited: '0', late: '1' }, paused]);
-    await sql(`UPDATE delay_queue.node SET names = names || '{report.send}'`);
-    expect(await look()).toMatchObject([paused, { ...report, ...held, limited: '1' }]);
-
-    await sql(`DELETE FROM delay_queue.pause; UPDATE delay_queue.quota SET full_until = now();
-      INSERT INTO delay_queue.quota (filled_at, full_since, full_slots, tokens, name, group_id)
-      VALUES (now(), now(), 1, 0, 'order.close', '');
-      INSERT INTO delay_queue.permit (id, epoch, name, group_id)
-      SELECT id, epoch, name, '' FROM delay_queue.delay WHERE key = 'running'`);
-    expect(await look()).toMatchObject([
-      { ...report, limited: '0', late: '1' },
-      { ...held, name: 'order.close', overdue: '2', paused: '0', limited: '2' },
-    ]);
-    await sql('UPDATE delay_queue.quota SET full_slots = 2');
-    expect((await look()).map(({ late }) => late)).toEqual(['2', '1']);
-  });
-
-  it('shows: The oldest snapshot, with the session that holds one', async () => {
-    const holder = new Client({ connectionString: database.url });
-    await holder.connect();
-    const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
-    const shown = await sql(blocksUnder('The oldest snapshot')[0]!);
-    await holder.end();
-    expect(shown.map((row) => row['holder'])).toContain(`session ${rows[0]?.pid}`);
+  it('shows: What to watch, by age', async () => {
+    const rows = await sql(blocksUnder('What to watch')[0]!);
+    expect(rows.map(({ key }) => key)).toEqual(['overdue', 'orphan', 'crashed']);
   });
 
   it.each<[heading: string, changed: Record<string, unknown>]>([
@@ -231,9 +191,7 @@ describe('the rights of docs/operations.md', () => {
     await node.stop();
     const watcher = new Client({ connectionString: urlOf('watch', 'change me as well') });
     await watcher.connect();
-    for (const heading of ['The backlog and its age', 'Live nodes', 'The oldest snapshot']) {
-      await watcher.query(blocksUnder(heading)[0]!);
-    }
+    await watcher.query(blocksUnder('What to watch')[0]!);
     const payload = watcher.query('SELECT payload FROM delay_queue.delay');
     await expect(payload).rejects.toMatchObject({ code: '42501' });
     await watcher.end();
