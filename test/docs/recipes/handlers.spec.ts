@@ -78,10 +78,7 @@ it('around-handlers.md: one method has several names, and an instance for each d
   const dead = app.next('dead', 'subscription.ends-soon', 'broken');
   await schedule('subscription.ends-soon', 'broken');
   await dead;
-  expect(sent).toEqual([
-    'ada: subscription.ended of shop-1',
-    'support@example.org: subscription.ends-soon of broken',
-  ]);
+  expect(sent).toEqual(['ada: subscription.ended of shop-1', 'support@example.org: to broken']);
 });
 
 it('surrounding-transaction.md: a delay lives and dies with the transaction around the call, in a handler too', async () => {
