@@ -64,17 +64,3 @@ it('other-writers.md: a trigger schedules, another service cancels, with no more
   expect(await app.delays.history('order.close', 'a')).toMatchObject([{ state: 'cancelled' }]);
   expect(await app.waitsSeconds('order.close', 'c')).toBe(30 * 60);
 });
-
-it('groups-limits-and-pauses.md: each order closes in the schema of its tenant', async () => {
-  const [page, { TenantOrders }] = await recipe('groups-limits-and-pauses.md');
-  const app = await page.start([TenantOrders]);
-  const orders = app.get(TenantOrders);
-  await orders.place('acme', '42');
-  await orders.place('zenith', '42');
-  await expect(orders.place('acme, zenith', '43')).rejects.toThrow('is no tenant');
-  await app.fire('order.close', 'zenith/42');
-  expect(await page.sql('SELECT status FROM zenith.orders')).toEqual([{ status: 'CLOSED' }]);
-  expect(await page.sql('SELECT status FROM acme.orders')).toEqual([{ status: 'UNPAID' }]);
-  await app.fire('order.close', 'acme/42');
-  expect(await page.sql('SELECT status FROM acme.orders')).toEqual([{ status: 'CLOSED' }]);
-});
