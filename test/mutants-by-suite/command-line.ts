@@ -94,7 +94,7 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
   },
   'listens-on-a-standby': {
     about: 'doctor tries LISTEN on a standby, and calls the refusal a finding',
-    patches: [patch('cli/doctor.ts', 'server.isStandby', 'false')],
+    patches: [patch('ops/checks/catalogue.ts', 'server.isStandby', 'false')],
     tests: ['servers/doctor'],
   },
   'remedies-unquoted': {
@@ -172,8 +172,8 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'cli/doctor.ts',
-        '    return await work();\n  } catch (error) {',
-        '    return await work();\n  } catch (error) {\n    if (error) throw error;',
+        '    return found.length === 0 && none !== undefined ? [ok(check, none)] : found;\n  } catch (error) {',
+        '    return found.length === 0 && none !== undefined ? [ok(check, none)] : found;\n  } catch (error) {\n    if (error) throw error;',
       ),
     ],
     tests: DOCTOR,

@@ -1,8 +1,9 @@
 import { type Mutant, patch } from './mutant.js';
 
-const READINGS = 'ops/readings.ts';
+const KEPT = 'ops/kept.ts';
 const REPORT = 'ops/report.ts';
 const SQL = 'ops/health.sql.ts';
+const SILENT = 'ops/checks/delays.sql.ts';
 const unit = ['unit/health/report'];
 const integration = ['integration/health'];
 
@@ -11,14 +12,14 @@ export const HEALTH: Readonly<Record<string, Mutant>> = {
   'asks-for-each-caller': {
     about: 'sends its statements for each probe',
     patches: [
-      patch(READINGS, 'this.#isOpen || performance.now() < this.#endsAtMs', 'this.#endsAtMs < 0'),
+      patch(KEPT, 'this.#isOpen || performance.now() < this.#endsAtMs', 'this.#endsAtMs < 0'),
     ],
     tests: integration,
   },
   'looks-beside-a-look-that-hangs': {
     about:
       'takes one connection after the other from the engine while the database does not answer',
-    patches: [patch(READINGS, 'const isKept = this.#isOpen || ', 'const isKept = ')],
+    patches: [patch(KEPT, 'const isKept = this.#isOpen || ', 'const isKept = ')],
     tests: unit,
   },
   'restarts-for-a-database': {
@@ -90,27 +91,27 @@ export const HEALTH: Readonly<Record<string, Mutant>> = {
   },
   'ready-though-gone': {
     about: 'is up while the database does not answer',
-    patches: [patch('ops/delay.health.ts', 'goneOf(backlog.reason)', '')],
+    patches: [patch('ops/delay.health.ts', 'databaseGone(backlog.reason)', '')],
     tests: integration,
   },
   'forgets-the-first-failure': {
     about: 'counts the time of a failure from the last one',
-    patches: [patch(READINGS, 'this.#recent(task)?.sinceMs ?? nowMs', 'nowMs')],
+    patches: [patch('ops/noticed.ts', 'this.#recent(task)?.sinceMs ?? nowMs', 'nowMs')],
     tests: unit,
   },
   'names-nodes-that-are-idle': {
     about: 'calls a node silent that has said how long it leaves the database alone',
-    patches: [patch(SQL, 'GREATEST(o.seen_at, o.idle_until)', 'o.seen_at')],
+    patches: [patch(SILENT, 'GREATEST(o.seen_at, o.idle_until)', 'o.seen_at')],
     tests: integration,
   },
   'never-forgets-a-node': {
     about: 'names a killed node until its row is deleted, a day later',
-    patches: [patch(SQL, ' AND s.silent_ms < ${aliveMs} + ${SILENT_TOLD_MS}::float8', '')],
+    patches: [patch(SQL, 's.silent_ms < ${aliveMs} + ${SILENT_TOLD_MS}::float8', 'true')],
     tests: integration,
   },
   'names-nodes-that-live': {
     about: 'calls a node silent between two heartbeats',
-    patches: [patch(SQL, 's.silent_ms > ${aliveMs}', 's.silent_ms > 0')],
+    patches: [patch(SILENT, 's.silent_ms > ${aliveMs}', 's.silent_ms > 0')],
     tests: integration,
   },
   'fails-for-a-minute-more': {

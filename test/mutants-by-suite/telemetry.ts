@@ -143,7 +143,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'ops/delay.health.ts',
-        '...(failed === undefined ? ofBacklog : [goneOf(failed.error)]),',
+        '...(failed === undefined ? ofBacklog : [databaseGone(failed.error)]),',
         '...ofBacklog,',
       ),
     ],

@@ -145,6 +145,3 @@ export type CommandName = keyof typeof ALL;
 export const COMMANDS: Readonly<Record<CommandName, Command>> = ALL;
 
 export const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name);
-
-/** Of the package: what people type. */
-export const PROGRAM = 'nestjs-delay-queue';

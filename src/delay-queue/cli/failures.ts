@@ -13,7 +13,7 @@ import {
   describeError,
   printable,
 } from '../core/index.js';
-import { PROGRAM } from './commands.js';
+import { PROGRAM } from '../ops/checks/words.js';
 import { WrongUsage } from './parse.js';
 import { EXIT, type ExitCode } from './terminal.js';
 

@@ -1,4 +1,5 @@
-import { type Command, COMMANDS, PROGRAM } from './commands.js';
+import { type Command, COMMANDS } from './commands.js';
+import { PROGRAM } from '../ops/checks/words.js';
 import { commandOf } from './parse.js';
 import { type Option, OPTIONS } from './options.js';
 

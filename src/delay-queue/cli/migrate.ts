@@ -1,5 +1,5 @@
 import { readCatalogue, delayQueueMigrations, migrationStatements } from '../core/ops.js';
-import { driftFindings } from './doctor-tables.js';
+import { judgeTables } from '../ops/checks/tables.js';
 import { print } from './output.js';
 import { schemaFrom, withSession } from './session.js';
 import { type Context, EXIT, type ExitCode } from './terminal.js';
@@ -17,7 +17,7 @@ export async function migrate(context: Context): Promise<ExitCode> {
     const runner = dataSource.createQueryRunner();
     try {
       for (const Migration of delayQueueMigrations({ schema })) await new Migration().up(runner);
-      const findings = driftFindings(schema, await readCatalogue(runner, schema));
+      const findings = judgeTables(schema, await readCatalogue(runner, schema));
       return findings.filter(({ level }) => level === 'problem');
     } finally {
       await runner.release();

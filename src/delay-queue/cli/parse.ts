@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { nearest } from '../core/diagnosis.js';
 import { quoted } from '../core/index.js';
-import { type Command, COMMANDS, isCommand, PROGRAM } from './commands.js';
+import { type Command, COMMANDS, isCommand } from './commands.js';
+import { PROGRAM } from '../ops/checks/words.js';
 import { isOption, type Option, type OptionName, OPTIONS } from './options.js';
 
 /** The command line is wrong; its message says what would be right. Exit code 2. */

@@ -1,6 +1,7 @@
 import { generalHelp, helpOf } from './help.js';
 import { failureOf, passwordsOf, withoutPasswords } from './failures.js';
-import { type CommandName, PROGRAM } from './commands.js';
+import { type CommandName } from './commands.js';
+import { PROGRAM } from '../ops/checks/words.js';
 import { type Arguments, parse } from './parse.js';
 import { EXIT, type Context, type ExitCode, type Run } from './terminal.js';
 

@@ -12,7 +12,7 @@ import {
   resolveOptions,
 } from '../core/ops.js';
 import { type Arguments, WrongUsage } from './parse.js';
-import { PROGRAM } from './commands.js';
+import { PROGRAM } from '../ops/checks/words.js';
 import type { Context } from './terminal.js';
 
 /** A person waits: the server answers soon, or there is an error. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { DelayConfigError, type HealthOptions } from '../core/index.js';
 import { atStart, checkKnownOptions, shown } from '../core/ops.js';
-import { healthLimitsOf } from '../ops/health-limits.js';
+import { parseHealthLimits } from '../ops/health-limits.js';
 import { DASHBOARD_ACTIONS, type DashboardAction } from './contract.js';
 
 /** What one viewer may see and do. */
@@ -86,7 +86,7 @@ export function resolveDashboardOptions(
       redact,
       health = {},
     } = checkKnownOptions(given, 'options', KNOWN);
-    healthLimitsOf(health, 'health');
+    parseHealthLimits(health, 'health');
     if (authorize !== 'loopback' && typeof authorize !== 'function') {
       throw refused(
         authorize === undefined

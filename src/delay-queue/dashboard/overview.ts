@@ -1,6 +1,6 @@
 import type { HealthOptions, HealthReason, HealthReport } from '../core/index.js';
 import { LOADS_MISSED_MAX, PauseStore, type ResolvedOptions } from '../core/ops.js';
-import { healthLimitsOf } from '../ops/health-limits.js';
+import { parseHealthLimits } from '../ops/health-limits.js';
 import {
   DEAD_READ_MAX,
   ENDS_READ_MAX,
@@ -183,7 +183,7 @@ function judged(
   options: HealthOptions,
 ): Overview['health'] {
   const reasons = (report?.reasons ?? []).map((reason) => healthLine(reason, overview.now));
-  const notes = overviewNotes(overview, healthLimitsOf(options));
+  const notes = overviewNotes(overview, parseHealthLimits(options));
   const isNew = ({ reason }: NoteLine): boolean => reasons.every((line) => line.reason !== reason);
   return { status: report?.status ?? 'unknown', reasons, notes: notes.filter(isNew) };
 }

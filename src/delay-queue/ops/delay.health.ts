@@ -16,15 +16,16 @@ import {
   RESOLVED_OPTIONS,
   type ResolvedOptions,
 } from '../core/ops.js';
-import { healthLimitsOf } from './health-limits.js';
-import { type Backlog, Noticed, Readings } from './readings.js';
+import { parseHealthLimits } from './health-limits.js';
+import { Noticed } from './noticed.js';
+import { type Backlog, Readings } from './readings.js';
 import {
-  goneOf,
+  databaseGone,
   isStuck,
-  reasonsOfBacklog,
-  reasonsOfNode,
-  reasonsOfServer,
-  reportOf,
+  backlogReasons,
+  nodeReasons,
+  serverReasons,
+  toReport,
 } from './report.js';
 import { HealthStore } from './health.store.js';
 
@@ -60,19 +61,19 @@ export class DelayHealth {
    * @throws DelayInvalidError an option is not valid
    */
   async check(options: HealthOptions = {}): Promise<HealthReport> {
-    const limits = healthLimitsOf(options);
+    const limits = parseHealthLimits(options);
     const vitals = this.engine.vitals;
-    const ofNode = reasonsOfNode(vitals, this.#noticed);
+    const ofNode = nodeReasons(vitals, this.#noticed);
     const readings = this.#readingsNow();
-    if (readings === undefined || vitals.state === 'stopped') return reportOf(ofNode);
+    if (readings === undefined || vitals.state === 'stopped') return toReport(ofNode);
     const [backlog, server] = await Promise.allSettled([readings.backlog(), readings.server()]);
-    if (backlog.status === 'rejected') return reportOf([...ofNode, goneOf(backlog.reason)]);
+    if (backlog.status === 'rejected') return toReport([...ofNode, databaseGone(backlog.reason)]);
     const reasons: HealthReason[] = [
       ...ofNode,
-      ...reasonsOfBacklog(backlog.value, limits, vitals.worker),
-      ...(server.status === 'fulfilled' ? reasonsOfServer(server.value, limits) : []),
+      ...backlogReasons(backlog.value, limits, vitals.worker),
+      ...(server.status === 'fulfilled' ? serverReasons(server.value, limits) : []),
     ];
-    return reportOf(reasons);
+    return toReport(reasons);
   }
 
   /**
@@ -82,10 +83,10 @@ export class DelayHealth {
    */
   live(): HealthReport {
     const stuck = isStuck(this.engine.vitals);
-    if (stuck === undefined) return reportOf([]);
+    if (stuck === undefined) return toReport([]);
     const sinceMs = Math.round(stuck.sinceMs);
     const text = `no load has ended for ${inWords(sinceMs)}: the process stands still`;
-    return reportOf([{ reason: 'loadsMissing', status: 'down', text, sinceMs }]);
+    return toReport([{ reason: 'loadsMissing', status: 'down', text, sinceMs }]);
   }
 
   /**
@@ -130,16 +131,16 @@ export class DelayHealth {
   /** @internal As `check` without options, by what is known, and has nothing fetched. */
   knownReasons(): HealthReason[] {
     const vitals = this.engine.vitals;
-    const ofNode = reasonsOfNode(vitals, this.#noticed);
+    const ofNode = nodeReasons(vitals, this.#noticed);
     const known = vitals.state === 'stopped' ? undefined : this.#readingsNow()?.known;
-    if (known === undefined) return reportOf(ofNode).reasons;
+    if (known === undefined) return toReport(ofNode).reasons;
     const { backlog, server, failed } = known;
-    const limits = healthLimitsOf({});
-    const ofBacklog = backlog === undefined ? [] : reasonsOfBacklog(backlog, limits, vitals.worker);
-    return reportOf([
+    const limits = parseHealthLimits({});
+    const ofBacklog = backlog === undefined ? [] : backlogReasons(backlog, limits, vitals.worker);
+    return toReport([
       ...ofNode,
-      ...(failed === undefined ? ofBacklog : [goneOf(failed.error)]),
-      ...(server === undefined ? [] : reasonsOfServer(server, limits)),
+      ...(failed === undefined ? ofBacklog : [databaseGone(failed.error)]),
+      ...(server === undefined ? [] : serverReasons(server, limits)),
     ]).reasons;
   }
 
@@ -151,8 +152,9 @@ export class DelayHealth {
       names: worker?.calls() ?? [],
       watched: worker?.queue.watched ?? 0,
       ready: worker?.queue.ready ?? 0,
-      loadAgeMs: worker === undefined || worker.isIdle ? null : ageOf(worker.loads.workedAtMs),
-      backlog: last === undefined ? null : backlogOf(last.reading, last.ageMs),
+      loadAgeMs:
+        worker === undefined || worker.isIdle ? null : msSinceLoad(worker.loads.workedAtMs),
+      backlog: last === undefined ? null : toBacklogFigures(last.reading, last.ageMs),
       connections: this.engine.connections?.figures ?? { used: 0, idle: 0 },
     };
   }
@@ -171,10 +173,10 @@ export class DelayHealth {
 }
 
 /** Null before the first load. */
-const ageOf = (workedAtMs: number): number | null =>
+const msSinceLoad = (workedAtMs: number): number | null =>
   Number.isNaN(workedAtMs) ? null : performance.now() - workedAtMs;
 
-const backlogOf = ({ vitals, names }: Backlog, ageMs: number): BacklogFigures => ({
+const toBacklogFigures = ({ vitals, names }: Backlog, ageMs: number): BacklogFigures => ({
   ageMs,
   dead: vitals.dead,
   dueSoon: vitals.dueSoon,

@@ -11,7 +11,7 @@ export interface HealthLimits {
 const KNOWN = ['lateAfter', 'heldAfter', 'deadLettersMax', 'snapshotAfter'];
 
 /** @throws DelayInvalidError which option is wrong, and why */
-export function healthLimitsOf(options: unknown, field = 'options'): HealthLimits {
+export function parseHealthLimits(options: unknown, field = 'options'): HealthLimits {
   const given = checkKnownOptions(options, field, KNOWN);
   const { lateAfter = '1m', heldAfter = '24h' } = given;
   const { deadLettersMax = 100, snapshotAfter = '10m' } = given;

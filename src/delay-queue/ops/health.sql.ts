@@ -6,18 +6,17 @@ import {
   asNumber,
   asText,
   clock,
-  epochMs,
   expectMany,
   fullLimits,
   IS_SERVED,
   liveNames,
-  nodesNow,
   type RowOf,
   selected,
   type Tables,
   throttledBy,
   wakeSql,
 } from '../core/ops.js';
+import { silentNodes } from './checks/delays.sql.js';
 
 /** The overdue delays of a name that the same holds: a pause, a limit, or neither. */
 export const BACKLOG = {
@@ -86,32 +85,24 @@ const SILENT_TOLD_MS = 300_000;
 
 const SILENT_NODES_MAX = 10;
 
-/** A node that has missed its heartbeats and has not left. */
-export interface SilentNode {
-  node: string;
-  silentMs: number;
-}
-
 /** The database as this session sees it, and the nodes that fell silent lately. */
 export const VITALS = {
   dead: asNumber('v.dead'),
   dueSoon: asNumber('v.due_soon'),
   isReadOnly: asFlag('v.is_read_only'),
-  /** Of {@link SilentNode}; null: none. */
+  /** Of `SilentNode`; null: none. */
   silentNodes: asJson('v.silent_nodes'),
 };
 
 export type VitalsRow = RowOf<typeof VITALS>;
 
 /** The last ones to fall silent; needs the CTE `clock`. */
-const silentNodes = (tables: Tables, aliveMs: string): string => `(
-  SELECT pg_catalog.json_agg(pg_catalog.json_build_object('node', n.id, 'silentMs', n.silent_ms)
-                             ORDER BY n.silent_ms, n.id)
-  FROM (SELECT s.id, s.silent_ms
-        FROM (SELECT o.id, ${epochMs(`${nodesNow(tables)} - GREATEST(o.seen_at, o.idle_until)`)}::float8 AS silent_ms
-              FROM ${tables.node} o, clock) s
-        WHERE s.silent_ms > ${aliveMs} AND s.silent_ms < ${aliveMs} + ${SILENT_TOLD_MS}::float8
-        ORDER BY s.silent_ms, s.id
+const silentLately = (tables: Tables, aliveMs: string): string => `(
+  SELECT pg_catalog.json_agg(pg_catalog.json_build_object('node', n.node, 'silentMs', n.silent_ms)
+                             ORDER BY n.silent_ms, n.node)
+  FROM (SELECT * FROM ${silentNodes(tables, aliveMs)} s
+        WHERE s.silent_ms < ${aliveMs} + ${SILENT_TOLD_MS}::float8
+        ORDER BY s.silent_ms, s.node
         LIMIT ${SILENT_NODES_MAX}) n)`;
 
 /** Dead letters, and what is due within a minute. Parameters: each is counted up to this; alive_ms. */
@@ -126,4 +117,4 @@ FROM (SELECT
      WHERE d.wake_at > (SELECT now FROM clock) AND d.wake_at <= (SELECT now + interval '1 minute' FROM clock)
      LIMIT $1::int) x) AS due_soon,
   pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('transaction_read_only') = 'on' AS is_read_only,
-  ${silentNodes(tables, '$2::float8')} AS silent_nodes) v`;
+  ${silentLately(tables, '$2::float8')} AS silent_nodes) v`;

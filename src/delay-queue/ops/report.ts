@@ -10,13 +10,15 @@ import {
   type NodeReason,
 } from '../core/index.js';
 import { judge, LOADS_MISSED_MAX } from '../core/ops.js';
-import { late, silent, unserved } from './checks/backlog.js';
+import { late, silent, unserved } from './checks/delays.js';
 import { describeHolder, judgeHolder, SIZE_CHECKS } from './checks/vacuum.js';
+import type { SilentNode } from './checks/delays.sql.js';
 import type { RelationRow } from './checks/vacuum.sql.js';
 import { counted } from './checks/words.js';
 import type { HealthLimits } from './health-limits.js';
-import type { BacklogRow, SilentNode } from './health.sql.js';
-import type { Backlog, Noticed, ServerReadings } from './readings.js';
+import type { BacklogRow } from './health.sql.js';
+import type { Noticed } from './noticed.js';
+import type { Backlog, ServerReadings } from './readings.js';
 
 /** What a node knows of itself. */
 export interface NodeReadings {
@@ -42,7 +44,7 @@ const STUCK_LOADS = 6;
 const STUCK_MS_MIN = 60_000;
 
 /** The worst first; within a status, as they were found. */
-export function reportOf(reasons: readonly HealthReason[]): HealthReport {
+export function toReport(reasons: readonly HealthReason[]): HealthReport {
   const down = reasons.filter(({ status }) => status === 'down');
   const degraded = reasons.filter(({ status }) => status === 'degraded');
   const status: HealthStatus = down.length > 0 ? 'down' : degraded.length > 0 ? 'degraded' : 'up';
@@ -50,7 +52,7 @@ export function reportOf(reasons: readonly HealthReason[]): HealthReport {
 }
 
 /** What the node knows without asking. */
-export function reasonsOfNode({ state, worker }: NodeReadings, noticed: Noticed): NodeReason[] {
+export function nodeReasons({ state, worker }: NodeReadings, noticed: Noticed): NodeReason[] {
   if (state !== 'running') {
     const text = `the node is ${state === 'stopped' ? 'stopped' : `still ${state}`}`;
     return [{ reason: 'notRunning', status: 'down', text, state }];
@@ -61,7 +63,12 @@ export function reasonsOfNode({ state, worker }: NodeReadings, noticed: Noticed)
     text,
     zone,
   }));
-  return [...loadsMissing(worker), ...failuresOf(noticed), ...jumpOf(noticed), ...zones];
+  return [
+    ...loadsMissing(worker),
+    ...describeFailures(noticed),
+    ...describeJump(noticed),
+    ...zones,
+  ];
 }
 
 function loadsMissing(worker: WorkerReadings | undefined): NodeReason[] {
@@ -73,7 +80,7 @@ function loadsMissing(worker: WorkerReadings | undefined): NodeReason[] {
   return [{ reason: 'loadsMissing', status: 'degraded', text, sinceMs: Math.round(sinceMs) }];
 }
 
-const failuresOf = (noticed: Noticed): NodeReason[] =>
+const describeFailures = (noticed: Noticed): NodeReason[] =>
   noticed
     .failures()
     .filter(({ forMs }) => forMs >= FAILING_FOR_MS)
@@ -92,7 +99,7 @@ const failuresOf = (noticed: Noticed): NodeReason[] =>
       };
     });
 
-function jumpOf({ jump }: Noticed): NodeReason[] {
+function describeJump({ jump }: Noticed): NodeReason[] {
   if (jump === undefined || Math.abs(jump.byMs) < JUMP_MS) return [];
   const [byMs, agoMs] = [Math.round(jump.byMs), Math.round(jump.agoMs)];
   const how = byMs > 0 ? 'forward' : 'back';
@@ -109,7 +116,7 @@ export function isStuck({ state, worker }: NodeReadings): { sinceMs: number } | 
 }
 
 /** What the database says of the backlog. */
-export function reasonsOfBacklog(
+export function backlogReasons(
   { vitals, names }: Backlog,
   { lateAfterMs, heldAfterMs, deadLettersMax }: HealthLimits,
   worker: WorkerReadings | undefined,
@@ -119,17 +126,20 @@ export function reasonsOfBacklog(
     : [];
   const overdue = names
     .filter(({ heldBy, oldestMs }) => oldestMs > (heldBy === null ? lateAfterMs : heldAfterMs))
-    .map((row) => overdueOf(row, worker));
-  const dead = deadLettersOf(vitals.dead, deadLettersMax);
+    .map((row) => describeOverdue(row, worker));
+  const dead = describeDeadLetters(vitals.dead, deadLettersMax);
   return [...readOnly, ...overdue, ...dead, ...vitals.silentNodes.map(describeSilent)];
 }
 
-function overdueOf(row: BacklogRow, worker: WorkerReadings | undefined): BacklogReason {
-  if (row.heldBy !== null) return heldOf(row, row.heldBy);
+function describeOverdue(row: BacklogRow, worker: WorkerReadings | undefined): BacklogReason {
+  if (row.heldBy !== null) return describeHeld(row, row.heldBy);
   return row.isServed ? describeLate(row, worker) : describeUnserved(row);
 }
 
-function heldOf({ name, overdue, oldestMs }: BacklogRow, by: 'pause' | 'limit'): BacklogReason {
+function describeHeld(
+  { name, overdue, oldestMs }: BacklogRow,
+  by: 'pause' | 'limit',
+): BacklogReason {
   const oldestHeldMs = Math.round(oldestMs);
   const text = `a ${by} holds ${counted(overdue)} of ${name}, the oldest for ${inWords(oldestHeldMs)}`;
   return { reason: 'held', status: 'degraded', text, name, by, held: overdue, oldestHeldMs };
@@ -157,7 +167,7 @@ function describeUnserved({ name, overdue: count, oldestMs }: BacklogRow): Backl
   return { reason: 'unserved', status: 'degraded', text, name, late: count, oldestLateMs };
 }
 
-function deadLettersOf(dead: number, deadLettersMax: number): BacklogReason[] {
+function describeDeadLetters(dead: number, deadLettersMax: number): BacklogReason[] {
   if (dead <= deadLettersMax) return [];
   const text = `${dead} dead ${dead === 1 ? 'letter' : 'letters'}, more than ${deadLettersMax}`;
   return [{ reason: 'deadLetters', status: 'degraded', text, dead, deadLettersMax }];
@@ -170,14 +180,14 @@ function describeSilent({ node, silentMs: exactMs }: SilentNode): BacklogReason 
 }
 
 /** The database did not answer, or refused. */
-export function goneOf(error: unknown): DatabaseReason {
+export function databaseGone(error: unknown): DatabaseReason {
   const described = describeError(error);
   const text = `${readsTrouble(error)}: ${described}`;
   return { reason: 'databaseGone', status: 'down', text, error: described };
 }
 
 /** What the server says of its own work. */
-export function reasonsOfServer(
+export function serverReasons(
   { holder, relations }: ServerReadings,
   { snapshotAfterMs }: HealthLimits,
 ): DatabaseReason[] {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { delayQueueMigrations } from 'nestjs-delay-queue';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { driftFindings } from '../../../src/delay-queue/cli/doctor-tables.js';
+import { judgeTables } from '../../../src/delay-queue/ops/checks/tables.js';
 import type { Finding } from '../../../src/delay-queue/core/store/checks/finding.js';
 import { AS_MIGRATED } from '../../../src/delay-queue/core/store/checks/as-migrated.js';
 import {
@@ -198,7 +198,7 @@ const inTurn = (changes: Change[][]): Change[] =>
   changes.flatMap((each, n) => each.filter((_, m) => changes.length < 9 || m % 4 === n % 4));
 
 const findingsNow = async (): Promise<Finding[]> =>
-  driftFindings('delay_queue', await readCatalogue(runner, 'delay_queue')).filter(
+  judgeTables('delay_queue', await readCatalogue(runner, 'delay_queue')).filter(
     ({ level }) => level !== 'ok',
   );
 

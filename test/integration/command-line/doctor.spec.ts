@@ -2,8 +2,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { listenFinding } from '../../../src/delay-queue/cli/doctor-server.js';
-import { examine, type Ages } from '../../../src/delay-queue/cli/doctor.js';
+import { examine } from '../../../src/delay-queue/cli/doctor.js';
+import { tryListen } from '../../../src/delay-queue/ops/checks/server.js';
+import {
+  type HealthLimits,
+  parseHealthLimits,
+} from '../../../src/delay-queue/ops/health-limits.js';
 import type { Finding } from '../../../src/delay-queue/core/store/checks/finding.js';
 import { parse } from '../../../src/delay-queue/cli/parse.js';
 import { withSession } from '../../../src/delay-queue/cli/session.js';
@@ -34,26 +38,18 @@ afterEach(async () => {
   clients = [];
 });
 
-const AGES: Ages = {
-  snapshotMs: 600_000,
-  pauseMs: 86_400_000,
-  lateMs: 60_000,
-  leaseMs: 60_000,
-  silentMs: 30_000,
-};
-
-const look = (ages: Partial<Ages> = {}, url = database.url): Promise<Finding[]> => {
+const look = (limits: Partial<HealthLimits> = {}, url = database.url): Promise<Finding[]> => {
   const given = parse(['doctor']);
   return withSession({ given, environment: { DATABASE_URL: url } }, (session) =>
-    examine(session, '1.2.3', { ...AGES, ...ages }),
+    examine(session, '1.2.3', { ...parseHealthLimits({}), ...limits }),
   );
 };
 
 const textOf = ({ level, check, found }: Finding): string => `${level} ${check}: ${found}`;
 
 /** What it says of what was planted: what it does not say of a sound database. */
-async function newly(ages: Partial<Ages> = {}): Promise<string[]> {
-  const findings = (await look(ages)).filter(({ level }) => level !== 'ok');
+async function newly(limits: Partial<HealthLimits> = {}): Promise<string[]> {
+  const findings = (await look(limits)).filter(({ level }) => level !== 'ok');
   return findings.map(textOf).filter((text) => !usual.has(text));
 }
 
@@ -197,7 +193,7 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
   [
     `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at) VALUES ('a', '{}', '2099-01-01', '2099-01-01', now())`,
     'TRUNCATE delay_queue.delay',
-    /notice unserved: no live node serves a, of which 1 delay wait/,
+    /notice unserved: no live node serves a, of which 1 delay waits/,
   ],
   [
     `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at) SELECT 'a b', '{}', '2020-01-01', 'infinity', now() FROM generate_series(1, 3)`,
@@ -257,7 +253,7 @@ describe('what is planted in the database is found', () => {
     const holder = await another();
     await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await holder.query('SELECT FROM delay_queue.delay');
-    expect(await newly({ snapshotMs: 0 })).toEqual([
+    expect(await newly({ snapshotAfterMs: 0 })).toEqual([
       expect.stringMatching(
         /^notice snapshots: session \d+ of .*, idle in transaction has held a snapshot/,
       ),
@@ -276,8 +272,8 @@ describe('what is planted in the database is found', () => {
         createQueryRunner: () => here.createQueryRunner(),
         query: there.query.bind(there),
       };
-      expect(await listenFinding(apart)).toMatchObject({ level: 'notice', check: 'listen' });
-      expect(await listenFinding(here)).toMatchObject({ level: 'ok', check: 'listen' });
+      expect(await tryListen(apart)).toMatchObject({ level: 'notice', check: 'listen' });
+      expect(await tryListen(here)).toMatchObject({ level: 'ok', check: 'listen' });
     } finally {
       await Promise.all(sources.map((each) => each.destroy()));
       await other.drop();
@@ -360,7 +356,7 @@ describe('another role', () => {
 
   it('that may read nothing gets what it may look at, and the rest as not looked at', async () => {
     const findings = await look({}, url);
-    const unseen = findings.filter(({ found }) => found.startsWith('could not be looked at'));
+    const unseen = findings.filter(({ found }) => found.startsWith('could not be checked'));
     expect(unseen.map(({ check }) => check)).toEqual(expect.arrayContaining(['rows', 'delays']));
     expect(findings.map(textOf)).toContain(`notice rights: ${role} may not write`);
   });

@@ -204,7 +204,7 @@ describe('a role that may only read, as operations.md makes it', () => {
       expect({ args, exitCode, err }).toEqual({ args, exitCode: 0, err: '' });
     }
     const { out } = await commandLine(url, ['doctor']);
-    expect(out).not.toContain('could not be looked at');
+    expect(out).not.toContain('could not be checked');
   });
 
   it('is told of the right that it lacks', async () => {

@@ -5,7 +5,7 @@ import { Client, type ClientConfig, Pool } from 'pg';
 import { failureOf } from '../../../src/delay-queue/cli/failures.js';
 import type { ProblemKind } from '../../../src/delay-queue/dashboard/contract.js';
 import { filtered, asRefusal } from '../../../src/delay-queue/dashboard/failures.js';
-import { goneOf } from '../../../src/delay-queue/ops/report.js';
+import { databaseGone } from '../../../src/delay-queue/ops/report.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 let database: TestDatabase;
@@ -135,7 +135,7 @@ it.each(CAUSES)('%s is told as %s', async (_cause, problem, words, fail) => {
   const refusal = asRefusal(error, (each) => reported.push(each));
   expect(refusal.body).toEqual({ problem, message: expect.stringMatching(new RegExp(words, 'i')) });
   expect(reported).toEqual([]);
-  const texts = [refusal.message, goneOf(error).text, failureOf(error, 'delay_queue').text];
+  const texts = [refusal.message, databaseGone(error).text, failureOf(error, 'delay_queue').text];
   const others = WORDS.filter((other) => String(other) !== String(words));
   for (const text of texts) expect(others.filter((other) => other.test(text))).toEqual([]);
   expect(refusal.message).not.toContain('ilter');
@@ -154,6 +154,6 @@ it('a mistake of ours is reported, and is no trouble of the database', async () 
   const reported: unknown[] = [];
   expect(asRefusal(error, (each) => reported.push(each)).problem).toBe('failed');
   expect(reported).toEqual([error]);
-  expect(goneOf(error).text).toMatch(/^the database refuses the statement: /);
+  expect(databaseGone(error).text).toMatch(/^the database refuses the statement: /);
   expect(asRefusal(new TypeError('timeout of undefined'), () => {}).problem).toBe('failed');
 });

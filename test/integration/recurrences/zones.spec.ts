@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayHealth } from 'nestjs-delay-queue';
-import { AGES, examine } from '../../../src/delay-queue/cli/doctor.js';
+import { examine } from '../../../src/delay-queue/cli/doctor.js';
 import { parse } from '../../../src/delay-queue/cli/parse.js';
 import { withSession } from '../../../src/delay-queue/cli/session.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
@@ -80,8 +80,7 @@ it('one that finds the zones in rows warns of them, and doctor finds each', asyn
   await node.stop();
   const given = parse(['doctor']);
   const environment = { DATABASE_URL: stage.url };
-  const ages = { ...AGES, silentMs: 30_000 };
-  const found = await withSession({ given, environment }, (session) => examine(session, '1', ages));
+  const found = await withSession({ given, environment }, (session) => examine(session, '1'));
   const zones = found
     .filter(({ check, level }) => check === 'time-zones' && level === 'problem')
     .map((finding) => /the time zone (\S+) differs/.exec(finding.found)?.[1] ?? '');

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  clockFinding,
-  connectionFindings,
-  serverFindings,
-  settingFindings,
-} from '../../../src/delay-queue/cli/doctor-server.js';
+  judgeClock,
+  judgeConnections,
+  judgeServer,
+  judgeSettings,
+} from '../../../src/delay-queue/ops/checks/server.js';
 import { judge } from '../../../src/delay-queue/core/store/checks/finding.js';
 import { SIZE_CHECKS } from '../../../src/delay-queue/ops/checks/vacuum.js';
-import type { ServerNow } from '../../../src/delay-queue/cli/doctor.sql.js';
+import type { ServerNow } from '../../../src/delay-queue/ops/checks/server.sql.js';
 
 /** What no test can plant in the server that all tests share; the rest is planted in a database. */
 const SOUND: ServerNow = {
@@ -26,7 +26,7 @@ const SOUND: ServerNow = {
 };
 
 const levels = (change: Partial<ServerNow>) =>
-  serverFindings({ ...SOUND, ...change }, '1.0.0')
+  judgeServer({ ...SOUND, ...change }, '1.0.0')
     .filter(({ level }) => level !== 'ok')
     .map(({ level, check }) => `${level} ${check}`);
 
@@ -42,7 +42,7 @@ it.each([
 });
 
 it.each(['autovacuum', 'track_counts'])('%s = off is a problem, with its remedy', (name) => {
-  const [found] = settingFindings([{ name, setting: 'off', unit: null, source: 'x' }], 'shop');
+  const [found] = judgeSettings({ [name]: 'off' }, 'shop');
   expect(found).toMatchObject({
     level: 'problem',
     check: 'autovacuum',
@@ -57,7 +57,7 @@ describe('connections', () => {
     [81, 0, 'problem'],
   ])('%d of 100 open, and %d nodes: %s', (connections, nodes, level) => {
     const given = { ...SOUND, connections };
-    expect(connectionFindings(given, nodes)).toMatchObject([{ level, check: 'connections' }]);
+    expect(judgeConnections(given, nodes)).toMatchObject({ level, check: 'connections' });
   });
 });
 
@@ -66,7 +66,7 @@ it.each([
   [3_600_000, 'notice'],
   [-3_600_000, 'notice'],
 ])('a clock that is %d ms off: %s', (offMs, level) => {
-  expect(clockFinding(1e12 + offMs, 1e12 - 5, 1e12 + 5)).toMatchObject({ level, check: 'clock' });
+  expect(judgeClock(1e12 + offMs, 1e12 - 5, 1e12 + 5)).toMatchObject({ level, check: 'clock' });
 });
 
 it('indexes that are mostly air are a notice, with what builds them again', () => {

@@ -3,13 +3,14 @@ import * as fc from 'fast-check';
 import type { HealthReason } from 'nestjs-delay-queue';
 import { signal } from '../../support/delay-node.js';
 import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
-import { Kept, Noticed } from '../../../src/delay-queue/ops/readings.js';
+import { Kept } from '../../../src/delay-queue/ops/kept.js';
+import { Noticed } from '../../../src/delay-queue/ops/noticed.js';
 import {
   isStuck,
   type NodeReadings,
-  reasonsOfNode,
-  reasonsOfServer,
-  reportOf,
+  nodeReasons,
+  serverReasons,
+  toReport,
 } from '../../../src/delay-queue/ops/report.js';
 
 let events: DelayEvents;
@@ -37,7 +38,7 @@ const working = (odd: object = {}): NodeReadings => ({
 });
 
 const reasonsIn = (node: NodeReadings): HealthReason['reason'][] =>
-  reasonsOfNode(node, noticed).map(({ reason }) => reason);
+  nodeReasons(node, noticed).map(({ reason }) => reason);
 
 describe('loads', () => {
   it('are missing after three of them, and the process stands still after a minute without any end', () => {
@@ -78,7 +79,7 @@ describe('a task that fails', () => {
     fail('claim');
     expect(reasonsIn(working())).toEqual([]);
     jest.advanceTimersByTime(1);
-    expect(reasonsOfNode(working(), noticed)).toEqual([
+    expect(nodeReasons(working(), noticed)).toEqual([
       {
         reason: 'taskFailing',
         status: 'degraded',
@@ -113,7 +114,7 @@ it('a clock that jumped by a second or more is a reason for five minutes', () =>
 });
 
 it.each(['starting', 'closing', 'stopped'] as const)('a node that is %s is down', (state) => {
-  expect(reportOf(reasonsOfNode({ state, worker: undefined }, noticed))).toMatchObject({
+  expect(toReport(nodeReasons({ state, worker: undefined }, noticed))).toMatchObject({
     status: 'down',
     reasons: [{ reason: 'notRunning', state }],
   });
@@ -123,7 +124,7 @@ it('a report is as bad as its worst reason, which comes first', () => {
   const statuses = fc.array(fc.constantFrom('down' as const, 'degraded' as const));
   const property = fc.property(statuses, (all) => {
     const reasons = all.map((status) => ({ status, reason: 'autovacuumOff' }) as HealthReason);
-    const report = reportOf(reasons);
+    const report = toReport(reasons);
     const worst = all.includes('down') ? 'down' : 'degraded';
     expect(report.status).toBe(all.length === 0 ? 'up' : worst);
     expect(report.reasons.map(({ status }) => status)).toEqual(
@@ -158,7 +159,7 @@ it.each([
   ['neither vacuum nor room', { deadRows: 1e6, isVacuumed: false }, ['autovacuumOff', 'bloated']],
 ])('a table with %s', (_what, odd, expected) => {
   const relations = [{ ...table, ...odd }];
-  const reasons = reasonsOfServer({ holder: undefined, relations }, limits);
+  const reasons = serverReasons({ holder: undefined, relations }, limits);
   expect(reasons.map(({ reason }) => reason)).toEqual(expected);
 });
 

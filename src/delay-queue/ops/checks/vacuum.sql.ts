@@ -1,9 +1,21 @@
-import { asFlag, asMs, asNumber, asText, epochMs, type RowOf, selected } from '../../core/ops.js';
+import {
+  asFlag,
+  asMs,
+  asNumber,
+  asText,
+  byPurpose,
+  epochMs,
+  reader,
+  type RowOf,
+  type Runner,
+  selected,
+  type TextAnswer,
+} from '../../core/ops.js';
 
 /* What the server says of vacuum: for the health of a node, and for the doctor of the command line. */
 
 /** What keeps vacuum from removing rows, or the server from removing WAL. */
-export const HOLDER = {
+const HOLDER = {
   kind: asText<'session' | 'prepared transaction' | 'slot'>('h.kind'),
   name: asText('h.name'),
   role: asText<string | null>('h.role'),
@@ -21,7 +33,7 @@ const sinceMs = (instant: string): string => epochMs(`pg_catalog.clock_timestamp
  * Longest held first, as far as this role may see it. Sessions in other databases hold nothing back here, nor do
  * autovacuum's own snapshots.
  */
-export const holdersSql = (): string => `
+const holdersSql = (): string => `
 SELECT ${selected(HOLDER)}
 FROM (
   SELECT 'session' AS kind, a.pid::text AS name, a.usename::text AS role, a.application_name AS application, a.state,
@@ -39,7 +51,7 @@ FROM (
 ORDER BY h.held_ms DESC NULLS LAST, h.name`;
 
 /** The size of a table and what vacuum does for it. */
-export const RELATION = {
+const RELATION = {
   schema: asText('r.schema'),
   table: asText('r.relname', 'table_name'),
   rows: asNumber('r.rows'),
@@ -53,7 +65,7 @@ export const RELATION = {
 export type RelationRow = RowOf<typeof RELATION>;
 
 /** Of the tables that grow. Parameter: the schema. */
-export const relationsSql = (): string => `
+const relationsSql = (): string => `
 SELECT ${selected(RELATION)}
 FROM (
   SELECT n.nspname::text AS schema, c.relname::text AS relname, s.n_live_tup AS rows, s.n_dead_tup AS dead_rows,
@@ -68,3 +80,13 @@ FROM (
   WHERE n.nspname = $1::text AND c.relkind = 'r' AND c.relname IN ('delay', 'history')
 ) r
 ORDER BY r.relname`;
+
+const SQL = byPurpose({ holders: holdersSql(), relations: relationsSql() });
+
+/** What keeps vacuum from removing rows, longest held first. */
+export const readHolders = async (runner: Runner): Promise<HolderRow[]> =>
+  (await runner.query<TextAnswer>(SQL.holders, [])).map(reader(HOLDER));
+
+/** The tables that grow. */
+export const readRelations = async (runner: Runner, schema: string): Promise<RelationRow[]> =>
+  (await runner.query<TextAnswer>(SQL.relations, [schema])).map(reader(RELATION));

@@ -1,3 +1,6 @@
+/** What people type. */
+export const PROGRAM = 'nestjs-delay-queue';
+
 /** `12,345`, whatever the language of the machine. */
 export const grouped = (number: number): string => number.toLocaleString('en-US');
 
