@@ -1,6 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
 const CHANGES = 'cli/changes.ts';
+const OUTPUT = 'cli/output.ts';
 const DRIFT = 'core/store/checks/drift.ts';
 const READS = ['integration/command-line/reads'];
 const WRITES = ['integration/command-line/changes'];
@@ -10,12 +11,12 @@ const DOCTOR = ['integration/command-line/doctor'];
 export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
   'changes-without-asking': {
     about: 'changes many without a terminal to ask and without --yes',
-    patches: [patch(CHANGES, 'if (!terminal.isInteractive) {', 'if (terminal.isInteractive) {')],
+    patches: [patch(OUTPUT, 'if (!terminal.isInteractive) {', 'if (terminal.isInteractive) {')],
     tests: WRITES,
   },
   'changes-after-a-no': {
     about: 'changes many after the answer is no',
-    patches: [patch(CHANGES, "if (answer !== 'yes') {", "if (answer === 'yes' && count < 0) {")],
+    patches: [patch(OUTPUT, "if (answer === 'yes') return", 'if (answer) return')],
     tests: WRITES,
   },
   'counts-what-it-cannot-change': {
@@ -73,12 +74,12 @@ export const COMMAND_LINE: Readonly<Record<string, Mutant>> = {
   },
   'prints-as-it-is': {
     about: 'prints what acts on a terminal as it is',
-    patches: [patch('cli/output.ts', ': printable(value, widthMax)', ': value.slice(0, widthMax)')],
+    patches: [patch(OUTPUT, ': printable(value, widthMax)', ': value.slice(0, widthMax)')],
     tests: ['unit/command-line/output', ...READS],
   },
   'all-as-wide-as-a-letter': {
     about: 'aligns a table as if each character took one column',
-    patches: [patch('cli/output.ts', "replaceAll(WIDE, '  ')", "replaceAll(WIDE, ' ')")],
+    patches: [patch(OUTPUT, "replaceAll(WIDE, '  ')", "replaceAll(WIDE, ' ')")],
     tests: ['unit/command-line/output'],
   },
   'history-all-the-same': {

@@ -9,15 +9,15 @@ import {
 import { type DelayAdmin, parseCancel, parseRescheduleTo } from '../core/ops.js';
 import { byFrom, filterFrom, instantFrom, targetFrom } from './filter.js';
 import { counted, grouped } from '../ops/checks/words.js';
-import { jsonOf } from './output.js';
+import { confirm, print } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { type Session, withSession } from './session.js';
-import { type Context, EXIT, type ExitCode } from './terminal.js';
+import { type CommandContext, EXIT, type ExitCode } from './terminal.js';
 
 /** What one of `DelayAdmin`'s changes answered for each delay of a list. */
 type Verdicts = readonly { verdict: string; id?: string }[];
 
-interface Running {
+interface ChangeRun {
   by?: string;
   signal: AbortSignal;
   onProgress: (counts: Counts<string>) => void;
@@ -36,13 +36,13 @@ interface Change {
     targets: readonly DelayTarget[],
     by: { by?: string },
   ) => Promise<Verdicts>;
-  matching: (admin: DelayAdmin, filter: DelayFilter, running: Running) => Promise<Counts<string>>;
+  matching: (admin: DelayAdmin, filter: DelayFilter, running: ChangeRun) => Promise<Counts<string>>;
 }
 
 const ALL: readonly LiveState[] = ['scheduled', 'running', 'retrying', 'dead'];
 const LIVING: readonly LiveState[] = ['scheduled', 'running', 'retrying'];
 
-export const cancel = (context: Context): Promise<ExitCode> => {
+export const cancel = (context: CommandContext): Promise<ExitCode> => {
   const { given } = context;
   const within = given.text('abort-within');
   if (within !== undefined && !given.has('abort')) {
@@ -67,7 +67,7 @@ export const cancel = (context: Context): Promise<ExitCode> => {
   });
 };
 
-export const retry = (context: Context): Promise<ExitCode> =>
+export const retry = (context: CommandContext): Promise<ExitCode> =>
   change(context, {
     verb: 'retry',
     done: ['retried'],
@@ -76,7 +76,7 @@ export const retry = (context: Context): Promise<ExitCode> =>
     matching: (admin, filter, progress) => admin.retryDead(filter, progress),
   });
 
-export const runNow = (context: Context): Promise<ExitCode> =>
+export const runNow = (context: CommandContext): Promise<ExitCode> =>
   change(context, {
     verb: 'run now',
     done: ['due'],
@@ -85,7 +85,7 @@ export const runNow = (context: Context): Promise<ExitCode> =>
     matching: (admin, filter, progress) => admin.runNow(filter, progress),
   });
 
-export const reschedule = (context: Context): Promise<ExitCode> => {
+export const reschedule = (context: CommandContext): Promise<ExitCode> => {
   const to = moveFrom(context.given);
   return change(context, {
     verb: 'reschedule',
@@ -112,7 +112,7 @@ function moveFrom(given: Arguments): RescheduleTo {
   return to;
 }
 
-function change(context: Context, how: Change): Promise<ExitCode> {
+function change(context: CommandContext, how: Change): Promise<ExitCode> {
   const which = whichFrom(context.given, how);
   return withSession(context, (session) =>
     'targets' in which
@@ -137,12 +137,12 @@ function whichFrom(
   if (ids !== undefined) return { targets: ids.map((id) => ({ id })) };
   if (isByFilter) {
     const isAny = filter.state === undefined && states === ALL;
-    return { filter: isAny ? filter : { ...filter, state: statesOf(filter, states, verb) } };
+    return { filter: isAny ? filter : { ...filter, state: narrowStates(filter, states, verb) } };
   }
   return { targets: [targetFrom(given) as DelayTarget] };
 }
 
-function statesOf(
+function narrowStates(
   { state }: DelayFilter,
   states: readonly LiveState[],
   verb: string,
@@ -157,56 +157,46 @@ function statesOf(
 
 /** One verdict per delay. */
 async function changeEach(
-  { given, terminal }: Context,
+  context: CommandContext,
   session: Session,
   { each, done }: Change,
   targets: readonly DelayTarget[],
 ): Promise<ExitCode> {
-  const results = await each(await session.changing(), targets, byFrom(given));
+  const results = await each(await session.changing(), targets, byFrom(context.given));
   const named = results.map((result, index) => ({ ...targets[index], ...result }));
-  terminal.out(
-    given.has('json')
-      ? jsonOf({ results: named })
-      : named
-          .map(({ verdict, ...target }) => `${printable(nameOf(target))}: ${verdict}`)
-          .join('\n'),
+  print(context, { results: named }, () =>
+    named
+      .map(({ verdict, ...target }) => `${printable(targetText(target))}: ${verdict}`)
+      .join('\n'),
   );
   return results.every(({ verdict }) => done.includes(verdict)) ? EXIT.DONE : EXIT.FAILED;
 }
 
-const nameOf = (target: { name?: string; key?: string; id?: string }): string =>
+const targetText = (target: { name?: string; key?: string; id?: string }): string =>
   target.name === undefined ? `id ${target.id}` : `${target.name} ${target.key}`;
 
 /** Counts first, asks, then changes page by page. */
 async function changeMatching(
-  context: Context,
+  context: CommandContext,
   session: Session,
   how: Change,
   filter: DelayFilter,
 ): Promise<ExitCode> {
-  const { given, terminal } = context;
+  const { terminal } = context;
   const count = await session.reading.count(filter);
   terminal.err(`${counted(count)} match${count === 1 ? 'es' : ''}.`);
-  if (count > 0 && !given.has('yes')) {
-    if (!terminal.isInteractive) {
-      terminal.err('Nothing was changed: there is no terminal to ask. --yes changes them.');
-      return EXIT.WRONG_USAGE;
-    }
-    const answer = await terminal.ask(`${capital(how.verb)} ${counted(count)}?`);
-    if (answer !== 'yes') {
-      terminal.err('Nothing was changed.');
-      return answer === 'interrupted' ? EXIT.INTERRUPTED : EXIT.FAILED;
-    }
+  if (count > 0) {
+    const question = `${capital(how.verb)} ${counted(count)}?`;
+    const refused = await confirm(context, question, 'Nothing was changed');
+    if (refused !== undefined) return refused;
   }
   // What matches from now on was not told to anyone.
-  const { counts, isInterrupted }: Outcome =
+  const { counts, isInterrupted }: ChangeResult =
     count === 0
       ? { counts: { matched: 0 }, isInterrupted: false }
-      : await changed(context, session, how, { filter, count });
-  terminal.out(
-    given.has('json')
-      ? jsonOf({ ...counts, interrupted: isInterrupted })
-      : sentence(counts, isInterrupted),
+      : await changePages(context, session, how, { filter, count });
+  print(context, { ...counts, interrupted: isInterrupted }, () =>
+    countsSentence(counts, isInterrupted),
   );
   if (isInterrupted) return EXIT.INTERRUPTED;
   const left = counts.matched - how.done.reduce((sum, verdict) => sum + (counts[verdict] ?? 0), 0);
@@ -215,18 +205,18 @@ async function changeMatching(
 
 type Counted = Record<string, number> & { matched: number };
 
-interface Outcome {
+interface ChangeResult {
   counts: Counted;
   isInterrupted: boolean;
 }
 
 /** Ctrl-C ends it between two pages: what the pages before it did is told all the same. */
-function changed(
-  { given, terminal }: Context,
+function changePages(
+  { given, terminal }: CommandContext,
   session: Session,
   { matching }: Change,
   { filter, count }: { filter: DelayFilter; count: number },
-): Promise<Outcome> {
+): Promise<ChangeResult> {
   return terminal.interruptible(async (signal) => {
     let counts: Counted = { matched: 0 };
     const told = new Progress(terminal, count);
@@ -240,7 +230,7 @@ function changed(
       return { counts, isInterrupted: false };
     } catch (error) {
       if (signal.aborted && error === signal.reason) return { counts, isInterrupted: true };
-      if (counts.matched > 0) terminal.err(`Before it failed: ${sentence(counts, false)}`);
+      if (counts.matched > 0) terminal.err(`Before it failed: ${countsSentence(counts, false)}`);
       throw error;
     }
   });
@@ -253,7 +243,7 @@ class Progress {
   #toldAtMs = -Infinity;
 
   constructor(
-    private readonly terminal: Context['terminal'],
+    private readonly terminal: CommandContext['terminal'],
     private readonly count: number,
   ) {}
 
@@ -266,7 +256,7 @@ class Progress {
 }
 
 /** `3 delays: 2 cancelled, 1 running.` */
-function sentence({ matched, ...verdicts }: Counted, isInterrupted: boolean): string {
+function countsSentence({ matched, ...verdicts }: Counted, isInterrupted: boolean): string {
   const parts = Object.entries(verdicts).filter(([, count]) => count > 0);
   const told = parts.map(([verdict, count]) => `${grouped(count)} ${verdict}`).join(', ');
   const done = matched === 0 ? 'No delay was changed.' : `${counted(matched)}: ${told}.`;

@@ -35,7 +35,7 @@ export const dashboard: Run = async (context) =>
     });
     const queue: DashboardQueue = {
       database,
-      ...(await servicesOf(session, given)),
+      ...(await openServices(session, given)),
       handlers: null,
       options: session.options,
       dashboard: options,
@@ -66,7 +66,7 @@ export const dashboard: Run = async (context) =>
   });
 
 /** A node that runs nothing makes the changes; reads need none. */
-async function servicesOf(
+async function openServices(
   session: Session,
   given: Arguments,
 ): Promise<Pick<DashboardQueue, 'admin' | 'delays' | 'health' | 'events'>> {

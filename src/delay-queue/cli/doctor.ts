@@ -24,10 +24,10 @@ import { counted } from '../ops/checks/words.js';
 import { type HealthLimits, parseHealthLimits } from '../ops/health-limits.js';
 import { print } from './output.js';
 import { type Session, withSession } from './session.js';
-import { type Context, EXIT, type ExitCode } from './terminal.js';
+import { type CommandContext, EXIT, type ExitCode } from './terminal.js';
 
 /** Looks at everything. */
-export async function doctor(context: Context): Promise<ExitCode> {
+export async function doctor(context: CommandContext): Promise<ExitCode> {
   const findings = await withSession(context, (session) => examine(session, context.version));
   print(context, { findings }, () => findingsText(findings));
   return findings.some(({ level }) => level === 'problem') ? EXIT.FAILED : EXIT.DONE;

@@ -2,18 +2,18 @@ import type { EraseCounts, EraseFilter } from '../core/index.js';
 import { eraseFilter } from '../core/ops.js';
 import { byFrom, filterFrom } from './filter.js';
 import { grouped } from '../ops/checks/words.js';
-import { jsonOf } from './output.js';
+import { confirm, print } from './output.js';
 import { withSession } from './session.js';
-import { type Context, EXIT, type ExitCode } from './terminal.js';
+import { type CommandContext, EXIT, type ExitCode } from './terminal.js';
 
 /** Counts first, asks, then erases page by page. */
-export function erase(context: Context): Promise<ExitCode> {
+export function erase(context: CommandContext): Promise<ExitCode> {
   const { given, terminal } = context;
   const filter = filterFrom(given) as EraseFilter;
   // Refused before anything is counted or asked.
   eraseFilter(filter);
   const told = (counts: EraseCounts, interrupted = false): void =>
-    terminal.out(given.has('json') ? jsonOf({ ...counts, interrupted }) : sentence(counts));
+    print(context, { ...counts, interrupted }, () => erasedSentence(counts));
   return withSession(context, async (session) => {
     const found = await session.reading.erase(filter, { dryRun: true });
     const count = found.erased + found.history + found.pauses + found.operations;
@@ -21,18 +21,10 @@ export function erase(context: Context): Promise<ExitCode> {
       told(found);
       return EXIT.DONE;
     }
-    terminal.err(sentence(found));
-    if (!given.has('yes')) {
-      if (!terminal.isInteractive) {
-        terminal.err('Nothing was erased: there is no terminal to ask. --yes erases it.');
-        return EXIT.WRONG_USAGE;
-      }
-      const answer = await terminal.ask(`Erase ${grouped(count)}? It cannot be undone.`);
-      if (answer !== 'yes') {
-        terminal.err('Nothing was erased.');
-        return answer === 'interrupted' ? EXIT.INTERRUPTED : EXIT.FAILED;
-      }
-    }
+    terminal.err(erasedSentence(found));
+    const question = `Erase ${grouped(count)}? It cannot be undone.`;
+    const refused = await confirm(context, question, 'Nothing was erased');
+    if (refused !== undefined) return refused;
     return await terminal.interruptible(async (signal) => {
       let counts: EraseCounts = { erased: 0, running: 0, history: 0, pauses: 0, operations: 0 };
       const onProgress = (sofar: EraseCounts): void => void (counts = sofar);
@@ -51,7 +43,7 @@ export function erase(context: Context): Promise<ExitCode> {
 }
 
 /** `12 live, 40 of history, 0 pauses, 2 operations; 1 runs and is left.` */
-function sentence({ erased, running, history, pauses, operations }: EraseCounts): string {
+function erasedSentence({ erased, running, history, pauses, operations }: EraseCounts): string {
   const parts = [
     `${grouped(erased)} live`,
     `${grouped(history)} of history`,

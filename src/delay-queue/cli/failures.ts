@@ -24,16 +24,16 @@ export interface Failure {
 }
 
 /** @param schema of the tables, for the command that creates them */
-export function failureOf(error: unknown, schema: string): Failure {
+export function toFailure(error: unknown, schema: string): Failure {
   if (error instanceof WrongUsage) return { text: error.message, exitCode: EXIT.WRONG_USAGE };
   if (error instanceof DelayInvalidError) {
-    return { text: `${optionOf(error.field)}: ${error.why}`, exitCode: EXIT.WRONG_USAGE };
+    return { text: `${optionFor(error.field)}: ${error.why}`, exitCode: EXIT.WRONG_USAGE };
   }
-  return { text: explain(error, schema), exitCode: EXIT.FAILED };
+  return { text: describeFailure(error, schema), exitCode: EXIT.FAILED };
 }
 
 /** The option that a field of the library came from. */
-function optionOf(field: string): string {
+function optionFor(field: string): string {
   const name = field.split('.').at(-1) ?? field;
   const option = OPTION_OF[name] ?? name.replaceAll(/[A-Z]/g, (at) => `-${at.toLowerCase()}`);
   return field.startsWith('targets') || name === 'filter' ? name : `--${option}`;
@@ -44,7 +44,7 @@ const OPTION_OF: Readonly<Record<string, string>> = { headers: 'header' };
 /** No such table, column, function or schema. */
 const MISSING = new Set(['42P01', '42703', '42883', '3F000']);
 
-function explain(error: unknown, schema: string): string {
+function describeFailure(error: unknown, schema: string): string {
   const chain = causeChain(error);
   const states = chain.map(readSqlState);
   const said = printable(describeError(error)).replace(/^(?:Error|error): /, '');
@@ -70,14 +70,14 @@ function explain(error: unknown, schema: string): string {
   }
   if (chain.some(isReadOnly)) return `this server or role takes no writes (${said})`;
   if (trouble === 'unreachable' || trouble === 'hanging') {
-    return `the database does not answer: is the server up, and --url, DATABASE_URL or PGHOST right? (${firstOf(error)})`;
+    return `the database does not answer: is the server up, and --url, DATABASE_URL or PGHOST right? (${firstError(error)})`;
   }
   if (trouble !== undefined) return `${readsTrouble(error)} (${said})`;
   return error instanceof DelayConfigError || error instanceof DelayError ? error.message : said;
 }
 
 /** Node tries each address of a host, and its error for all of them has no message. */
-function firstOf(error: unknown): string {
+function firstError(error: unknown): string {
   const errors = typeof error === 'object' && error !== null && 'errors' in error && error.errors;
   const first: unknown = Array.isArray(errors) ? errors[0] : error;
   return printable(describeError(first)).replace(/^(?:Error|error): /, '');
@@ -100,7 +100,7 @@ export function withoutPasswords(text: string, secrets: readonly string[]): stri
 }
 
 /** The passwords of a URL, as it has them and decoded. */
-export function passwordsOf(url: string | undefined): string[] {
+export function passwordsIn(url: string | undefined): string[] {
   const [, raw] = /^\w+:\/\/[^:/@]*:([^\s]*)@/.exec(url ?? '') ?? [];
   if (raw === undefined) return [];
   try {

@@ -11,14 +11,14 @@ export function filterFrom(given: Arguments): DelayFilter {
     const { field, value, isMany } = FILTER_FLAGS[option];
     const texts = given.texts(option);
     if (texts === undefined) return [];
-    if (value === 'NAME=TEXT') return [[field, Object.fromEntries(texts.map(headerOf))]];
+    if (value === 'NAME=TEXT') return [[field, Object.fromEntries(texts.map(headerFrom))]];
     if (value === 'INSTANT') return [[field, instantFrom(given, option)]];
     return [[field, isMany ? texts : texts[0]]];
   });
   return Object.fromEntries(fields);
 }
 
-function headerOf(text: string): [string, string] {
+function headerFrom(text: string): [string, string] {
   const at = text.indexOf('=');
   if (at < 1) throw new WrongUsage(`--header must be NAME=TEXT, not ${quoted(text, 60)}`);
   return [text.slice(0, at), text.slice(at + 1)];

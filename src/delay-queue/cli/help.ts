@@ -1,6 +1,6 @@
 import { type Command, COMMANDS } from './commands.js';
 import { PROGRAM } from '../ops/checks/words.js';
-import { commandOf } from './parse.js';
+import { findCommand } from './parse.js';
 import { type Option, OPTIONS } from './options.js';
 
 const EXIT_CODES =
@@ -27,8 +27,8 @@ export function generalHelp(): string {
 }
 
 /** Of one command. @throws WrongUsage when there is none of that name */
-export function helpOf(name: string): string {
-  const { positional, about, more, options, its }: Command = commandOf(name);
+export function commandHelp(name: string): string {
+  const { positional, about, more, options, its }: Command = findCommand(name);
   const lines = options.map((option) => {
     const { value, short, about: text }: Option = its?.[option] ?? OPTIONS[option];
     const shortly = short === undefined ? '' : `-${short}, `;

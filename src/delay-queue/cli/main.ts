@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { run } from './run.js';
-import { type Answer, EXIT, type Terminal } from './terminal.js';
+import { type Reply, EXIT, type Terminal } from './terminal.js';
 
 /** `npx nestjs-delay-queue`: the process, its streams and its signals. */
 const terminal: Terminal = {
@@ -12,7 +12,7 @@ const terminal: Terminal = {
   ask: (question) =>
     new Promise((answered) => {
       const lines = createInterface({ input: process.stdin, output: process.stderr });
-      const answer = (given: Answer): void => {
+      const answer = (given: Reply): void => {
         answered(given);
         lines.close();
       };

@@ -2,15 +2,15 @@ import { readCatalogue, delayQueueMigrations, migrationStatements } from '../cor
 import { judgeTables } from '../ops/checks/tables.js';
 import { print } from './output.js';
 import { schemaFrom, withSession } from './session.js';
-import { type Context, EXIT, type ExitCode } from './terminal.js';
+import { type CommandContext, EXIT, type ExitCode } from './terminal.js';
 
 /** Creates what is missing. Not by TypeORM's list of migrations, which is the application's. */
-export async function migrate(context: Context): Promise<ExitCode> {
+export async function migrate(context: CommandContext): Promise<ExitCode> {
   const { given } = context;
   const schema = schemaFrom(given);
   if (given.has('dry-run')) {
     const statements = [SAFE_PATH, ...migrationStatements(schema)];
-    print(context, { schema, statements }, () => scriptOf(statements));
+    print(context, { schema, statements }, () => toScript(statements));
     return EXIT.DONE;
   }
   const problems = await withSession(context, async ({ dataSource }) => {
@@ -39,7 +39,7 @@ export async function migrate(context: Context): Promise<ExitCode> {
 /** As the migration does: every name without a schema is one of Postgres's own. */
 const SAFE_PATH = 'SET LOCAL search_path = pg_catalog, pg_temp';
 
-const scriptOf = (statements: readonly string[]): string =>
+const toScript = (statements: readonly string[]): string =>
   ['BEGIN', ...statements.map((statement) => statement.trim()), 'COMMIT']
     .map((statement) => `${statement};`)
     .join('\n');

@@ -1,6 +1,6 @@
 import { inWords, printable } from '../core/index.js';
 import { grouped } from '../ops/checks/words.js';
-import type { Context } from './terminal.js';
+import { type CommandContext, EXIT, type ExitCode } from './terminal.js';
 
 /** A column of a table for people. */
 export interface Column<Row> {
@@ -15,17 +15,17 @@ const EMPTY = '-';
 
 /** An aligned table. Every text in it is safe to print. */
 export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
-  const cells = rows.map((row) => columns.map(({ of, widthMax }) => cellOf(of(row), widthMax)));
+  const cells = rows.map((row) => columns.map(({ of, widthMax }) => cellText(of(row), widthMax)));
   const isNumber = columns.map(({ of }) => isOfNumbers(rows.map(of)));
   const titles = columns.map(({ title }) => title);
   const widths = columns.map((_, at) =>
-    Math.max(...[titles, ...cells].map((line) => widthOf(line[at] ?? ''))),
+    Math.max(...[titles, ...cells].map((line) => displayWidth(line[at] ?? ''))),
   );
   return [titles, ...cells]
     .map((line) =>
       line
         .map((cell, at) => {
-          const pad = ' '.repeat((widths[at] ?? 0) - widthOf(cell));
+          const pad = ' '.repeat((widths[at] ?? 0) - displayWidth(cell));
           return isNumber[at] ? pad + cell : cell + pad;
         })
         .join('  ')
@@ -46,10 +46,10 @@ const WIDE =
 const COMBINING = /[\p{Mn}\p{Me}]/gu;
 
 /** In columns of a terminal. Node's own count is not public. */
-const widthOf = (text: string): number =>
+const displayWidth = (text: string): number =>
   Array.from(text.replaceAll(COMBINING, '').replaceAll(WIDE, '  ')).length;
 
-function cellOf(value: string | number | null | undefined, widthMax?: number): string {
+function cellText(value: string | number | null | undefined, widthMax?: number): string {
   if (value === null || value === undefined || value === '') return EMPTY;
   return typeof value === 'number' ? grouped(value) : printable(value, widthMax);
 }
@@ -58,7 +58,7 @@ function cellOf(value: string | number | null | undefined, widthMax?: number): s
 const ACTING = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** JSON, for scripts and for people who look at it: it says the same, and acts on no terminal. */
-export const jsonOf = (value: unknown): string =>
+export const toJson = (value: unknown): string =>
   JSON.stringify(value, null, 2).replaceAll(ACTING, (char) =>
     Array.from(
       { length: char.length },
@@ -68,11 +68,32 @@ export const jsonOf = (value: unknown): string =>
 
 /** Prints one of both. */
 export function print(
-  { given, terminal }: Pick<Context, 'given' | 'terminal'>,
+  { given, terminal }: Pick<CommandContext, 'given' | 'terminal'>,
   document: unknown,
   text: () => string,
 ): void {
-  terminal.out(given.has('json') ? jsonOf(document) : text());
+  terminal.out(given.has('json') ? toJson(document) : text());
+}
+
+/**
+ * Asks, unless --yes was given.
+ * @param undone what is said if the answer is no
+ * @returns how the command ends; undefined: it goes on
+ */
+export async function confirm(
+  { given, terminal }: CommandContext,
+  question: string,
+  undone: string,
+): Promise<ExitCode | undefined> {
+  if (given.has('yes')) return undefined;
+  if (!terminal.isInteractive) {
+    terminal.err(`${undone}: there is no terminal to ask. Give --yes to go ahead.`);
+    return EXIT.WRONG_USAGE;
+  }
+  const answer = await terminal.ask(question);
+  if (answer === 'yes') return undefined;
+  terminal.err(`${undone}.`);
+  return answer === 'interrupted' ? EXIT.INTERRUPTED : EXIT.FAILED;
 }
 
 export const instant = (at: Date | null): string | null => at?.toISOString() ?? null;

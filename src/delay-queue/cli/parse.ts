@@ -41,21 +41,21 @@ type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number];
 
 /** @throws WrongUsage */
 export function parse(args: readonly string[]): Arguments {
-  const tokens = tokensOf(args);
+  const tokens = tokenize(args);
   const [command, ...positional] = tokens.flatMap((token) =>
     token.kind === 'positional' ? [token.value] : [],
   );
   const values = new Map<OptionName, string[]>();
-  const known = command === undefined ? undefined : commandOf(command);
+  const known = command === undefined ? undefined : findCommand(command);
   const allowed = known?.options ?? ['help', 'version'];
   for (const token of tokens) {
     if (token.kind !== 'option') continue;
-    const name = nameOf(token.name, token.rawName, allowed, command);
+    const name = knownOption(token.name, token.rawName, allowed, command);
     const list = values.get(name) ?? [];
     if (list.length > 0 && !('isMany' in OPTIONS[name])) {
       throw new WrongUsage(`--${name} is given twice`);
     }
-    list.push(valueOf(name, token));
+    list.push(optionValue(name, token));
     values.set(name, list);
   }
   const given = new Arguments(command, positional, values);
@@ -64,7 +64,7 @@ export function parse(args: readonly string[]): Arguments {
 }
 
 /** Not strict: the refusals are ours, so that they can say what was meant. */
-function tokensOf(args: readonly string[]): Token[] {
+function tokenize(args: readonly string[]): Token[] {
   const options = Object.fromEntries(
     (Object.entries(OPTIONS) as [string, Option][]).map(([name, { value, short }]) => [
       name,
@@ -84,7 +84,7 @@ function tokensOf(args: readonly string[]): Token[] {
   return tokens;
 }
 
-function nameOf(
+function knownOption(
   name: string,
   raw: string,
   allowed: readonly OptionName[],
@@ -92,7 +92,7 @@ function nameOf(
 ): OptionName {
   if (isOption(name) && allowed.includes(name)) return name;
   const where = command === undefined ? PROGRAM : command;
-  const meant = meantBy(name, allowed);
+  const meant = likelyWord(name, allowed);
   const hint =
     meant === undefined
       ? `see ${PROGRAM} ${command === undefined ? '' : `${command} `}--help`
@@ -100,7 +100,7 @@ function nameOf(
   throw new WrongUsage(`${where} has no option ${quoted(raw, 40)}; ${hint}`);
 }
 
-function valueOf(name: OptionName, token: Extract<Token, { kind: 'option' }>): string {
+function optionValue(name: OptionName, token: Extract<Token, { kind: 'option' }>): string {
   const takesOne = 'value' in OPTIONS[name];
   if (!takesOne) {
     if (token.value === undefined) return '';
@@ -116,9 +116,9 @@ function valueOf(name: OptionName, token: Extract<Token, { kind: 'option' }>): s
 }
 
 /** @throws WrongUsage */
-export function commandOf(name: string): Command {
+export function findCommand(name: string): Command {
   if (isCommand(name)) return COMMANDS[name];
-  const meant = meantBy(name, Object.keys(COMMANDS));
+  const meant = likelyWord(name, Object.keys(COMMANDS));
   const hint = meant === undefined ? `see ${PROGRAM} --help` : `did you mean ${meant}?`;
   throw new WrongUsage(`there is no command ${quoted(name, 40)}; ${hint}`);
 }
@@ -136,7 +136,7 @@ function checkPositional({ command, positional }: Arguments, known: Command): vo
 }
 
 /** The word that was probably meant: one that begins so, or the nearest. */
-export const meantBy = <Word extends string>(
+export const likelyWord = <Word extends string>(
   word: string,
   words: readonly Word[],
 ): Word | undefined =>

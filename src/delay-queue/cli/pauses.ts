@@ -4,10 +4,10 @@ import { byFrom, instantFrom } from './filter.js';
 import { print } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { withSession } from './session.js';
-import { type Context, EXIT, type ExitCode } from './terminal.js';
+import { type CommandContext, EXIT, type ExitCode } from './terminal.js';
 
 /** Pauses a name, or a group of it. */
-export async function pause(context: Context): Promise<ExitCode> {
+export async function pause(context: CommandContext): Promise<ExitCode> {
   const { given } = context;
   const options = { ...pauseFrom(given), ...byFrom(given) };
   parsePause(given.positional[0], options);
@@ -16,7 +16,7 @@ export async function pause(context: Context): Promise<ExitCode> {
   );
   print(context, { pause: made }, () => {
     const until = made.until === null ? 'it is resumed' : made.until.toISOString();
-    return `${whatOf(made)} is paused until ${until}. What runs goes on.`;
+    return `${scopeText(made)} is paused until ${until}. What runs goes on.`;
   });
   return EXIT.DONE;
 }
@@ -38,7 +38,7 @@ function pauseFrom(given: Arguments): PauseOptions {
 }
 
 /** Ends a pause. */
-export async function resume(context: Context): Promise<ExitCode> {
+export async function resume(context: CommandContext): Promise<ExitCode> {
   const { given } = context;
   const [name] = given.positional as [DelayName];
   const group = given.text('group');
@@ -50,11 +50,11 @@ export async function resume(context: Context): Promise<ExitCode> {
   );
   print(context, { resumed: ended }, () =>
     ended === null
-      ? `${whatOf({ name, group: group ?? null })} was not paused.`
-      : `${whatOf(ended)} is resumed: what is overdue starts.`,
+      ? `${scopeText({ name, group: group ?? null })} was not paused.`
+      : `${scopeText(ended)} is resumed: what is overdue starts.`,
   );
   return ended === null ? EXIT.FAILED : EXIT.DONE;
 }
 
-const whatOf = ({ name, group }: Pick<DelayPause, 'name' | 'group'>): string =>
+const scopeText = ({ name, group }: Pick<DelayPause, 'name' | 'group'>): string =>
   printable(group === null ? name : `The group ${group} of ${name}`);

@@ -17,10 +17,10 @@ import { counted } from '../ops/checks/words.js';
 import { type Column, duration, instant, print, table } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { type Session, withSession } from './session.js';
-import { type Context, EXIT, type ExitCode } from './terminal.js';
+import { type CommandContext, EXIT, type ExitCode } from './terminal.js';
 
 /** Counts per name, and what is wrong at a glance. */
-export async function status(context: Context): Promise<ExitCode> {
+export async function status(context: CommandContext): Promise<ExitCode> {
   const stats = await withSession(context, ({ reading }) => reading.stats());
   print(context, stats, () => statusText(stats));
   return EXIT.DONE;
@@ -61,7 +61,7 @@ const OF_PAUSES: Column<DelayStats['pauses'][number]>[] = [
 ];
 
 /** The live nodes. */
-export async function nodes(context: Context): Promise<ExitCode> {
+export async function nodes(context: CommandContext): Promise<ExitCode> {
   const all = await withSession(context, ({ matching }) => matching.nodes());
   print(context, { nodes: all }, () => (all.length === 0 ? 'No live node.' : table(all, OF_NODES)));
   return EXIT.DONE;
@@ -76,7 +76,7 @@ const OF_NODES: Column<DelayStats['nodes'][number]>[] = [
 ];
 
 /** Live delays. */
-export async function list(context: Context): Promise<ExitCode> {
+export async function list(context: CommandContext): Promise<ExitCode> {
   const { given } = context;
   const filter = filterFrom(given);
   const ids = given.texts('id');
@@ -92,11 +92,11 @@ export async function list(context: Context): Promise<ExitCode> {
       : byIds(session, ids, given.has('payload')),
   );
   const next = ids === undefined && delays.length === limit ? (delays.at(-1)?.id ?? null) : null;
-  const shown = delays.map((each) => shownOf(each, given.has('payload')));
+  const shown = delays.map((each) => shownDelay(each, given.has('payload')));
   print(context, { delays: shown, next }, () => {
     if (delays.length === 0) return 'No live delay matches.';
     const more = next === null ? '' : `\n\nThere may be more: --after ${next}`;
-    return `${table(delays, columnsOf(given.has('payload')))}${more}`;
+    return `${table(delays, delayColumns(given.has('payload')))}${more}`;
   });
   return EXIT.DONE;
 }
@@ -112,7 +112,7 @@ function isEnded(given: Arguments): boolean {
 }
 
 /** Of history. */
-async function listEnded(context: Context): Promise<ExitCode> {
+async function listEnded(context: CommandContext): Promise<ExitCode> {
   const { payload: _, ...page } = pageFrom(context);
   const filter = filterFrom(context.given) as HistoryFilter;
   const ended = await withSession(context, ({ reading }) => reading.history(filter, page));
@@ -124,7 +124,7 @@ async function listEnded(context: Context): Promise<ExitCode> {
   return EXIT.DONE;
 }
 
-function pageFrom({ given }: Context): PageOptions {
+function pageFrom({ given }: CommandContext): PageOptions {
   const limit = limitFrom(given);
   const after = given.text('after');
   return {
@@ -150,7 +150,7 @@ async function byIds(
 }
 
 /** For a document: without what was not asked for, and errors as texts. */
-function shownOf(
+function shownDelay(
   { payload, unreadable, ...delay }: ListedDelay,
   isPayloadShown: boolean,
 ): Record<string, unknown> {
@@ -174,7 +174,7 @@ const OF_DELAYS: Column<ListedDelay>[] = [
   { title: 'error', of: ({ lastError }) => lastError, widthMax: ERROR_WIDTH_MAX },
 ];
 
-const columnsOf = (withPayload: boolean): Column<ListedDelay>[] =>
+const delayColumns = (withPayload: boolean): Column<ListedDelay>[] =>
   withPayload
     ? [
         ...OF_DELAYS,
@@ -199,7 +199,7 @@ function waitText(wait: DelayWait | null): string {
 }
 
 /** What happened to a key, or to all that match. */
-export async function story(context: Context): Promise<ExitCode> {
+export async function story(context: CommandContext): Promise<ExitCode> {
   const { given } = context;
   const [key] = given.positional;
   const filter = filterFrom(given);
@@ -211,7 +211,7 @@ export async function story(context: Context): Promise<ExitCode> {
   const told = await withSession(context, ({ reading }) =>
     reading.story(key ?? filter, pageFrom(context)),
   );
-  const delays = told.delays.map((each) => shownOf(each, given.has('payload')));
+  const delays = told.delays.map((each) => shownDelay(each, given.has('payload')));
   print(context, { ...told, delays }, () => storyText(told, given.has('payload')));
   return EXIT.DONE;
 }
@@ -222,10 +222,10 @@ function storyText({ delays, history, next }: KeyStory, withPayload: boolean): s
   }
   const parts: string[] = [];
   if (delays.length > 0) {
-    parts.push(`Live:\n${table(delays, columnsOf(withPayload))}`, ...delays.flatMap(detailsOf));
+    parts.push(`Live:\n${table(delays, delayColumns(withPayload))}`, ...delays.flatMap(logText));
   }
   if (history.length > 0) {
-    parts.push(`Ended:\n${table(history, OF_HISTORY)}`, ...history.flatMap(detailsOf));
+    parts.push(`Ended:\n${table(history, OF_HISTORY)}`, ...history.flatMap(logText));
   }
   // Quoted: it has spaces.
   if (next !== null) parts.push(`There is more: --after '${next}'`);
@@ -250,7 +250,7 @@ const OF_HISTORY: Column<DelayRecord>[] = [
 type Logs = Pick<DelayRecord, 'id' | 'attemptLog' | 'moveLog'>;
 
 /** Moves and attempts, if it has any. */
-function detailsOf({ id, attemptLog, moveLog }: Logs): string[] {
+function logText({ id, attemptLog, moveLog }: Logs): string[] {
   if (attemptLog.length + moveLog.length === 0) return [];
   const lines = [...moveLog.map(moveLine), ...attemptLog.map(attemptLine)];
   return [
@@ -292,7 +292,7 @@ const attemptLine = ({
 });
 
 /** Why a delay has not fired. */
-export async function explain(context: Context): Promise<ExitCode> {
+export async function explain(context: CommandContext): Promise<ExitCode> {
   const which = explainedFrom(context.given);
   const told = await withSession(context, ({ reading }) => reading.explain(which));
   print(context, told, () =>

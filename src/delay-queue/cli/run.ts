@@ -1,9 +1,9 @@
-import { generalHelp, helpOf } from './help.js';
-import { failureOf, passwordsOf, withoutPasswords } from './failures.js';
+import { generalHelp, commandHelp } from './help.js';
+import { toFailure, passwordsIn, withoutPasswords } from './failures.js';
 import { type CommandName } from './commands.js';
 import { PROGRAM } from '../ops/checks/words.js';
 import { type Arguments, parse } from './parse.js';
-import { EXIT, type Context, type ExitCode, type Run } from './terminal.js';
+import { EXIT, type CommandContext, type ExitCode, type Run } from './terminal.js';
 
 /** Loaded when it runs: help, and refusals of wrong usage, need no TypeORM. */
 const LOADED: Readonly<Record<CommandName, () => Promise<Run>>> = {
@@ -27,7 +27,7 @@ const LOADED: Readonly<Record<CommandName, () => Promise<Run>>> = {
 /** Runs one command line. Never rejects: what goes wrong is printed, without passwords. */
 export async function run(
   args: readonly string[],
-  { environment, terminal, version }: Omit<Context, 'given'>,
+  { environment, terminal, version }: Omit<CommandContext, 'given'>,
 ): Promise<ExitCode> {
   let given: Arguments | undefined;
   try {
@@ -35,7 +35,7 @@ export async function run(
     const { command } = given;
     if (given.has('version')) terminal.out(version);
     else if (given.has('help')) {
-      terminal.out(command === undefined ? generalHelp() : helpOf(command));
+      terminal.out(command === undefined ? generalHelp() : commandHelp(command));
     } else if (command === undefined) {
       terminal.err(generalHelp());
       return EXIT.WRONG_USAGE;
@@ -45,9 +45,9 @@ export async function run(
     }
     return EXIT.DONE;
   } catch (error) {
-    const { text, exitCode } = failureOf(error, given?.text('schema') ?? 'delay_queue');
+    const { text, exitCode } = toFailure(error, given?.text('schema') ?? 'delay_queue');
     const url = given?.text('url') ?? environment['DATABASE_URL'];
-    const secrets = [...passwordsOf(url), environment['PGPASSWORD'] ?? ''];
+    const secrets = [...passwordsIn(url), environment['PGPASSWORD'] ?? ''];
     terminal.err(`${PROGRAM}: ${withoutPasswords(text, secrets)}`);
     return exitCode;
   }

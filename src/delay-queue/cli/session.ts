@@ -13,7 +13,7 @@ import {
 } from '../core/ops.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { PROGRAM } from '../ops/checks/words.js';
-import type { Context } from './terminal.js';
+import type { CommandContext } from './terminal.js';
 
 /** A person waits: the server answers soon, or there is an error. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -31,7 +31,7 @@ export class Session {
   #application: INestApplicationContext | undefined;
 
   /** @throws whatever `pg` says when it gets no connection */
-  static async open(context: Pick<Context, 'given' | 'environment'>): Promise<Session> {
+  static async open(context: Pick<CommandContext, 'given' | 'environment'>): Promise<Session> {
     const schema = schemaFrom(context.given);
     const loadEvery = loadEveryFrom(context.given);
     const options = resolveOptions({
@@ -81,7 +81,7 @@ export class Session {
 
 /** Runs `work` on a session, which it closes. */
 export async function withSession<Result>(
-  context: Pick<Context, 'given' | 'environment'>,
+  context: Pick<CommandContext, 'given' | 'environment'>,
   work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
   const session = await Session.open(context);
@@ -112,7 +112,7 @@ export function schemaFrom(given: Arguments): string {
 export function connectionFrom({
   given,
   environment,
-}: Pick<Context, 'given' | 'environment'>): Record<string, unknown> {
+}: Pick<CommandContext, 'given' | 'environment'>): Record<string, unknown> {
   // An empty variable counts as none.
   const url = given.text('url') ?? (environment['DATABASE_URL'] || undefined);
   if (url !== undefined) {

@@ -1,7 +1,7 @@
 import type { Arguments } from './parse.js';
 
 /** To a question; `interrupted`: Ctrl-C. */
-export type Answer = 'yes' | 'no' | 'interrupted';
+export type Reply = 'yes' | 'no' | 'interrupted';
 
 /** Where a command prints, and whom it asks. */
 export interface Terminal {
@@ -11,13 +11,13 @@ export interface Terminal {
   err(text: string): void;
   /** Whether a question can be answered. */
   readonly isInteractive: boolean;
-  ask(question: string): Promise<Answer>;
+  ask(question: string): Promise<Reply>;
   /** While `work` runs, Ctrl-C aborts the signal; a second one ends the process. */
   interruptible<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
 }
 
 /** What a command runs with. */
-export interface Context {
+export interface CommandContext {
   given: Arguments;
   /** `process.env`, or a test's. */
   environment: Readonly<Record<string, string | undefined>>;
@@ -40,4 +40,4 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-export type Run = (context: Context) => Promise<ExitCode>;
+export type Run = (context: CommandContext) => Promise<ExitCode>;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { Client, type ClientConfig, Pool } from 'pg';
-import { failureOf } from '../../../src/delay-queue/cli/failures.js';
+import { toFailure } from '../../../src/delay-queue/cli/failures.js';
 import type { ProblemKind } from '../../../src/delay-queue/dashboard/contract.js';
 import { filtered, asRefusal } from '../../../src/delay-queue/dashboard/failures.js';
 import { databaseGone } from '../../../src/delay-queue/ops/report.js';
@@ -135,7 +135,7 @@ it.each(CAUSES)('%s is told as %s', async (_cause, problem, words, fail) => {
   const refusal = asRefusal(error, (each) => reported.push(each));
   expect(refusal.body).toEqual({ problem, message: expect.stringMatching(new RegExp(words, 'i')) });
   expect(reported).toEqual([]);
-  const texts = [refusal.message, databaseGone(error).text, failureOf(error, 'delay_queue').text];
+  const texts = [refusal.message, databaseGone(error).text, toFailure(error, 'delay_queue').text];
   const others = WORDS.filter((other) => String(other) !== String(words));
   for (const text of texts) expect(others.filter((other) => other.test(text))).toEqual([]);
   expect(refusal.message).not.toContain('ilter');

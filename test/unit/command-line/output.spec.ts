@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { passwordsOf, withoutPasswords } from '../../../src/delay-queue/cli/failures.js';
-import { duration, jsonOf, table } from '../../../src/delay-queue/cli/output.js';
+import { passwordsIn, withoutPasswords } from '../../../src/delay-queue/cli/failures.js';
+import { duration, toJson, table } from '../../../src/delay-queue/cli/output.js';
 
 /** As the code points of what acts: a pattern of them would be one itself. */
 const ACTS: readonly (readonly [number, number])[] = [
@@ -24,7 +24,7 @@ describe('whatever a key holds', () => {
   it('JSON says the same and acts on no terminal', () => {
     fc.assert(
       fc.property(text, (key) => {
-        const json = jsonOf({ key });
+        const json = toJson({ key });
         expect(JSON.parse(json)).toEqual({ key });
         expect(acting(json)).toEqual([]);
       }),
@@ -103,10 +103,10 @@ describe('a password', () => {
   });
 
   it('of the connection is not printed, as it is or decoded', () => {
-    const secrets = passwordsOf('postgres://shop:p%40ssw0rd@db/shop');
+    const secrets = passwordsIn('postgres://shop:p%40ssw0rd@db/shop');
     expect(secrets).toEqual(['p%40ssw0rd', 'p@ssw0rd']);
     expect(withoutPasswords('role p@ssw0rd, or p%40ssw0rd', secrets)).toBe('role ***, or ***');
-    expect(passwordsOf('postgres://shop:%zz@db/shop')).toEqual(['%zz']);
-    expect(passwordsOf(undefined)).toEqual([]);
+    expect(passwordsIn('postgres://shop:%zz@db/shop')).toEqual(['%zz']);
+    expect(passwordsIn(undefined)).toEqual([]);
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { COMMANDS } from '../../../src/delay-queue/cli/commands.js';
 import { filterFrom } from '../../../src/delay-queue/cli/filter.js';
-import { generalHelp, helpOf } from '../../../src/delay-queue/cli/help.js';
-import { meantBy, parse } from '../../../src/delay-queue/cli/parse.js';
+import { generalHelp, commandHelp } from '../../../src/delay-queue/cli/help.js';
+import { likelyWord, parse } from '../../../src/delay-queue/cli/parse.js';
 
 describe('what is wrong with a command line is said, and what would be right', () => {
   it.each([
@@ -50,9 +50,9 @@ it('a value that begins with a dash is given with =, and a key behind --', () =>
 });
 
 it('the nearest word is meant, and none that is far', () => {
-  expect(meantBy('stat', ['status', 'story'])).toBe('status');
-  expect(meantBy('resched', ['retry', 'reschedule'])).toBe('reschedule');
-  expect(meantBy('x'.repeat(10_000), ['status'])).toBeUndefined();
+  expect(likelyWord('stat', ['status', 'story'])).toBe('status');
+  expect(likelyWord('resched', ['retry', 'reschedule'])).toBe('reschedule');
+  expect(likelyWord('x'.repeat(10_000), ['status'])).toBeUndefined();
 });
 
 const filter = (...args: string[]) => filterFrom(parse(['list', ...args]));
@@ -86,11 +86,11 @@ describe('a filter', () => {
 it('the help names each command, and that of a command each of its options', () => {
   for (const [name, { options }] of Object.entries(COMMANDS)) {
     expect(generalHelp()).toMatch(new RegExp(`^  ${name} `, 'm'));
-    for (const option of options) expect(helpOf(name)).toMatch(new RegExp(`--${option}\\b`));
+    for (const option of options) expect(commandHelp(name)).toMatch(new RegExp(`--${option}\\b`));
   }
 });
 
 it('no line of the help is longer than a terminal', () => {
-  const lines = [generalHelp(), ...Object.keys(COMMANDS).map(helpOf)].join('\n').split('\n');
+  const lines = [generalHelp(), ...Object.keys(COMMANDS).map(commandHelp)].join('\n').split('\n');
   expect(lines.filter(({ length }) => length > 120)).toEqual([]);
 });

@@ -81,12 +81,12 @@ function describeDrift({ kind, of, name, how, is, shouldBe }: Drift): string {
     : `${what} is changed: ${now}, should be ${wanted}`;
 }
 
-const at = (schema: string, name: string): string => `"${schema}".${name}`;
+const qualified = (schema: string, name: string): string => `"${schema}".${name}`;
 const alter =
   (change: (drift: Drift) => string | undefined): Remedy['sql'] =>
   (drift, schema) => {
     const done = change(drift);
-    return done && `ALTER TABLE ${at(schema, drift.of)} ${done}`;
+    return done && `ALTER TABLE ${qualified(schema, drift.of)} ${done}`;
   };
 
 const FAILS = 'Statements that need it fail.';
@@ -111,14 +111,14 @@ const REMEDIES: Readonly<Record<string, Remedy | undefined>> = {
     todo: 'Build it again.',
     sql: ({ name, is, shouldBe }, schema) =>
       is === `${shouldBe} NOT VALID`
-        ? `REINDEX INDEX CONCURRENTLY ${at(schema, name)}`
-        : `DROP INDEX ${at(schema, name)}; ${shouldBe.replace(' ON ', ` ON "${schema}".`)}`,
+        ? `REINDEX INDEX CONCURRENTLY ${qualified(schema, name)}`
+        : `DROP INDEX ${qualified(schema, name)}; ${shouldBe.replace(' ON ', ` ON "${schema}".`)}`,
   },
   'index added': {
     level: notice,
     means: 'Each write pays for it; one on columns that a claim changes ends HOT updates.',
     todo: 'If nothing of yours needs it, drop it.',
-    sql: ({ name }, schema) => `DROP INDEX ${at(schema, name)}`,
+    sql: ({ name }, schema) => `DROP INDEX ${qualified(schema, name)}`,
   },
   'constraint missing': {
     level: notice,
@@ -148,7 +148,7 @@ const REMEDIES: Readonly<Record<string, Remedy | undefined>> = {
     means: 'It may be called instead of the one of the library.',
     todo: 'Drop it.',
     sql: ({ name }, schema) =>
-      `DROP FUNCTION ${at(schema, name.replaceAll('timestamptz', 'pg_catalog.timestamptz'))}`,
+      `DROP FUNCTION ${qualified(schema, name.replaceAll('timestamptz', 'pg_catalog.timestamptz'))}`,
   },
   'sequence changed': {
     means: 'Ids may come twice or in another order, or run out.',
@@ -181,18 +181,18 @@ const REMEDIES: Readonly<Record<string, Remedy | undefined>> = {
     level: notice,
     means: 'It runs in each write of the library, and can change, refuse or drop it.',
     todo: 'If it is not yours, drop it.',
-    sql: ({ of, name }, schema) => `DROP TRIGGER "${name}" ON ${at(schema, of)}`,
+    sql: ({ of, name }, schema) => `DROP TRIGGER "${name}" ON ${qualified(schema, of)}`,
   },
   'rule added': {
     means: 'The library writes something other than it says, or nothing.',
     todo: 'Drop it.',
-    sql: ({ of, name }, schema) => `DROP RULE "${name}" ON ${at(schema, of)}`,
+    sql: ({ of, name }, schema) => `DROP RULE "${name}" ON ${qualified(schema, of)}`,
   },
   'policy added': {
     level: notice,
     means: 'With row-level security on, a role would not see some rows.',
     todo: 'Drop it.',
-    sql: ({ of, name }, schema) => `DROP POLICY "${name}" ON ${at(schema, of)}`,
+    sql: ({ of, name }, schema) => `DROP POLICY "${name}" ON ${qualified(schema, of)}`,
   },
 };
 

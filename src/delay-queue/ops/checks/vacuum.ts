@@ -1,7 +1,7 @@
 import { inWords } from '../../core/index.js';
 import { type Check, type Finding, notice, ok, problem } from '../../core/ops.js';
 import type { HolderRow, RelationRow } from './vacuum.sql.js';
-import { callSql, grouped, literal } from './words.js';
+import { callSql, grouped, sqlText } from './words.js';
 
 /* What keeps vacuum from its work, and what follows: for the health of a node, and for the doctor. */
 
@@ -15,7 +15,7 @@ export function judgeHolder(holder: HolderRow): Finding {
     return notice('snapshots', `the replication slot ${name} is ${state}`, {
       means: 'It holds WAL, and may hold a snapshot: the disk fills up.',
       todo: 'If nothing is to read it any more, drop it.',
-      sql: callSql('pg_drop_replication_slot', literal(name)),
+      sql: callSql('pg_drop_replication_slot', sqlText(name)),
     });
   }
   const since = heldMs === null ? '' : ` for ${inWords(heldMs)}`;
@@ -32,7 +32,7 @@ export function judgeHolder(holder: HolderRow): Finding {
   return problem('snapshots', found, {
     means: `${means} It survives a restart of the server.`,
     todo: 'Commit it, or roll it back.',
-    sql: `ROLLBACK PREPARED ${literal(name)}`,
+    sql: `ROLLBACK PREPARED ${sqlText(name)}`,
   });
 }
 

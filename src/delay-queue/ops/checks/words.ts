@@ -16,4 +16,4 @@ export const shellWord = (text: string): string =>
 export const callSql = (name: string, argument = ''): string =>
   `SELECT pg_catalog.${name}(${argument})`;
 
-export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+export const sqlText = (text: string): string => `'${text.replaceAll("'", "''")}'`;

@@ -1,4 +1,4 @@
-import type { Answer } from '../../../../src/delay-queue/cli/terminal.js';
+import type { Reply } from '../../../../src/delay-queue/cli/terminal.js';
 import { run } from '../../../../src/delay-queue/cli/run.js';
 
 /** A run of the command line in this process. */
@@ -14,7 +14,7 @@ interface Given {
   /** Called with each line on the standard output. */
   onOut?: (line: string) => void;
   /** Answers to questions; without any there is no terminal. */
-  answers?: Answer[];
+  answers?: Reply[];
   environment?: Record<string, string>;
   /** Called with each line on the standard error output, and what interrupts as Ctrl-C does. */
   onErr?: (line: string, interrupt: () => void) => void;
