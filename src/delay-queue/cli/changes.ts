@@ -191,7 +191,7 @@ async function changeMatching(
     if (refused !== undefined) return refused;
   }
   // What matches from now on was not told to anyone.
-  const { counts, isInterrupted }: ChangeResult =
+  const { counts, isInterrupted }: ChangeEnd =
     count === 0
       ? { counts: { matched: 0 }, isInterrupted: false }
       : await changePages(context, session, how, { filter, count });
@@ -205,7 +205,7 @@ async function changeMatching(
 
 type Counted = Record<string, number> & { matched: number };
 
-interface ChangeResult {
+interface ChangeEnd {
   counts: Counted;
   isInterrupted: boolean;
 }
@@ -216,7 +216,7 @@ function changePages(
   session: Session,
   { matching }: Change,
   { filter, count }: { filter: DelayFilter; count: number },
-): Promise<ChangeResult> {
+): Promise<ChangeEnd> {
   return terminal.interruptible(async (signal) => {
     let counts: Counted = { matched: 0 };
     const told = new Progress(terminal, count);

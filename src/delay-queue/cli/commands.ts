@@ -16,9 +16,9 @@ export interface Command {
 const ONE = ['[NAME]', '[KEY]'];
 
 const ONE_OR_MANY =
-  'Names one delay by NAME and KEY or by --id, or many by the other options. A change of many\n' +
-  'prints how many match, and asks; without a terminal it needs --yes. Ctrl-C ends it between two\n' +
-  'pages of 1,000; what was changed stays.';
+  'Takes one delay, by NAME and KEY or by --id, or many, by the other options. With many, it prints\n' +
+  'how many match and asks first; without a terminal it needs --yes. Ctrl-C ends it between two\n' +
+  'pages of 1,000; what was changed stays changed.';
 
 const MATCHING = [...FILTER, 'state', 'id'] as const;
 
@@ -26,20 +26,20 @@ const MATCHING = [...FILTER, 'state', 'id'] as const;
 const ALL = {
   migrate: {
     positional: [],
-    about: 'Creates the tables, and whatever of them is missing.',
+    about: 'Creates the tables, or whatever is missing from them.',
     more:
-      'It may run again at any time. Run it as the role that is to own the tables. The migration of\n' +
+      'It can run again at any time. Run it as the role that will own the tables. The migration of\n' +
       'the application, delayQueueMigrations(), does the same and may run as well.',
     options: ['dry-run', ...CONNECTION],
   },
   status: {
     positional: [],
-    about: 'Counts the delays of each name, with what is late, paused, and served by no node.',
+    about: 'Counts the delays of each name, and what is late, paused or served by no node.',
     options: ['load-every', ...CONNECTION],
   },
   list: {
     positional: [],
-    about: 'Lists live delays, dead letters included, and what each waits for.',
+    about: 'Lists live delays, dead letters included, and what each is waiting for.',
     more: 'With --state completed, cancelled, discarded or superseded it lists ended ones, newest first.',
     options: [...MATCHING, 'limit', 'after', 'payload', 'load-every', ...CONNECTION],
   },
@@ -63,16 +63,16 @@ const ALL = {
   },
   cancel: {
     positional: ONE,
-    about: 'Cancels delays, dead letters too; with --abort also what runs.',
+    about: 'Cancels delays, dead letters included; with --abort also running ones.',
     more: ONE_OR_MANY,
     options: [...MATCHING, 'abort', 'abort-within', 'no-history', 'by', 'yes', ...CONNECTION],
   },
   erase: {
     positional: [],
-    about: 'Erases a customer: live delays, history, reruns, and what operations say of it.',
+    about: 'Erases a customer: live delays, history, reruns, and what operations recorded.',
     more:
       'Needs --key, --key-prefix, --group or --header. Prints what it would erase, and asks; without a\n' +
-      'terminal it needs --yes. What runs is left and counted: erase again when it has ended.',
+      'terminal it needs --yes. Running delays are left and counted: erase again when they have ended.',
     options: [
       ...(['name', 'key', 'key-prefix', 'group', 'header'] as const),
       'dry-run',
@@ -82,7 +82,7 @@ const ALL = {
     ],
     its: {
       'dry-run': { about: 'Only counts, and changes nothing.' },
-      by: { value: 'WHO', about: 'Who asks for it. Default: the user here.' },
+      by: { value: 'WHO', about: 'Who asks for it. Default: the local user.' },
     },
   },
   retry: {
@@ -93,7 +93,7 @@ const ALL = {
   },
   'run-now': {
     positional: ONE,
-    about: 'Makes delays due now that wait for their due time or their next attempt.',
+    about: 'Makes delays that wait for their due time or next attempt due now.',
     more: ONE_OR_MANY,
     options: [...MATCHING, 'by', 'yes', ...CONNECTION],
   },
@@ -106,7 +106,7 @@ const ALL = {
   },
   pause: {
     positional: ['NAME'],
-    about: 'Pauses a name, or one group of it, on all nodes; what runs goes on.',
+    about: 'Pauses a name, or one group of it, on all nodes; running attempts continue.',
     options: ['group', 'reason', 'for', 'until', 'by', ...CONNECTION],
   },
   resume: {
@@ -118,8 +118,8 @@ const ALL = {
     positional: [],
     about: 'Serves the dashboard on this machine alone, until Ctrl-C.',
     more:
-      'It reads, and changes nothing without --allow-changes. Only requests from this machine are\n' +
-      'answered. Needs no application; DelayQueueDashboardModule serves the same inside of one.',
+      'Without --allow-changes it only reads. It answers only requests from this machine, and needs\n' +
+      'no application; inside one, DelayQueueDashboardModule serves the same.',
     options: [
       'port',
       'allow-changes',
@@ -134,7 +134,7 @@ const ALL = {
   },
   doctor: {
     positional: [],
-    about: 'Looks at server, rights, tables and delays, and says what to do about what it finds.',
+    about: 'Checks the server, rights, tables and delays, and says how to fix what it finds.',
     more: 'Reads the whole table. Exit code 1 if there is a problem.',
     options: ['load-every', ...CONNECTION],
   },

@@ -4,8 +4,8 @@ import { findCommand } from './parse.js';
 import { type Option, OPTIONS } from './options.js';
 
 const EXIT_CODES =
-  'Exit codes: 0 done; 1 failed, or not all was changed, or a problem was found; 2 wrong usage;\n' +
-  '3 explain knows no such delay; 130 ended by Ctrl-C.';
+  'Exit codes: 0 done; 1 failed, not all was changed, or a problem was found; 2 wrong usage;\n' +
+  '3 explain found no such delay; 130 ended by Ctrl-C.';
 
 /** Of all commands. */
 export function generalHelp(): string {
@@ -20,7 +20,7 @@ export function generalHelp(): string {
     '',
     ...commands,
     '',
-    `${PROGRAM} COMMAND --help tells what a command takes; --version prints the version.`,
+    `${PROGRAM} COMMAND --help describes a command; --version prints the version.`,
     '',
     EXIT_CODES,
   ].join('\n');

@@ -11,6 +11,13 @@ export interface Column<Row> {
   widthMax?: number;
 }
 
+type Shown = ReturnType<Column<never>['of']>;
+
+/** Columns that show a field under its own name. */
+export const fields = <Row>(
+  ...names: { [Name in keyof Row]: Row[Name] extends Shown ? Name & string : never }[keyof Row][]
+): Column<Row>[] => names.map((title) => ({ title, of: (row) => row[title] as Shown }));
+
 const EMPTY = '-';
 
 /** An aligned table. Every text in it is safe to print. */

@@ -1,6 +1,7 @@
 import {
   type DelayAttempt,
   type DelayMove,
+  type DelayPause,
   type DelayRecord,
   type DelayStats,
   type DelayTarget,
@@ -14,7 +15,7 @@ import {
 } from '../core/index.js';
 import { filterFrom, limitFrom, targetFrom } from './filter.js';
 import { counted } from '../ops/checks/words.js';
-import { type Column, duration, instant, print, table } from './output.js';
+import { type Column, duration, fields, instant, print, table } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { type Session, withSession } from './session.js';
 import { type CommandContext, EXIT, type ExitCode } from './terminal.js';
@@ -38,26 +39,19 @@ function statusText({ names, nodes: live, pauses }: DelayStats): string {
 }
 
 const OF_NAMES: Column<NameStats>[] = [
-  { title: 'name', of: ({ name }) => name },
-  { title: 'scheduled', of: ({ scheduled }) => scheduled },
-  { title: 'running', of: ({ running }) => running },
-  { title: 'retrying', of: ({ retrying }) => retrying },
-  { title: 'dead', of: ({ dead }) => dead },
-  { title: 'overdue', of: ({ overdue }) => overdue },
+  ...fields<NameStats>('name', 'scheduled', 'running', 'retrying', 'dead', 'overdue'),
   { title: 'paused', of: ({ overduePaused }) => overduePaused },
   { title: 'limited', of: ({ overdueLimited }) => overdueLimited },
-  { title: 'late', of: ({ late }) => late },
+  ...fields<NameStats>('late'),
   { title: 'late for', of: ({ oldestLateMs }) => duration(oldestLateMs) },
-  { title: 'nodes', of: (each) => each.nodes },
+  ...fields<NameStats>('nodes'),
 ];
 
-const OF_PAUSES: Column<DelayStats['pauses'][number]>[] = [
-  { title: 'name', of: ({ name }) => name },
-  { title: 'group', of: ({ group }) => group },
+const OF_PAUSES: Column<DelayPause>[] = [
+  ...fields<DelayPause>('name', 'group'),
   { title: 'since', of: ({ pausedAt }) => instant(pausedAt) },
   { title: 'until', of: ({ until }) => instant(until) ?? 'resumed' },
-  { title: 'by', of: ({ by }) => by },
-  { title: 'reason', of: ({ reason }) => reason },
+  ...fields<DelayPause>('by', 'reason'),
 ];
 
 /** The live nodes. */
@@ -67,9 +61,11 @@ export async function nodes(context: CommandContext): Promise<ExitCode> {
   return EXIT.DONE;
 }
 
-const OF_NODES: Column<DelayStats['nodes'][number]>[] = [
+type LiveNode = DelayStats['nodes'][number];
+
+const OF_NODES: Column<LiveNode>[] = [
   { title: 'node', of: ({ name }) => name },
-  { title: 'running', of: ({ running }) => running },
+  ...fields<LiveNode>('running'),
   { title: 'started', of: ({ startedAt }) => instant(startedAt) },
   { title: 'last seen', of: ({ seenAt }) => instant(seenAt) },
   { title: 'serves', of: ({ names }) => names.join(', ') },
@@ -163,13 +159,9 @@ const ERROR_WIDTH_MAX = 60;
 const PAYLOAD_WIDTH_MAX = 200;
 
 const OF_DELAYS: Column<ListedDelay>[] = [
-  { title: 'id', of: ({ id }) => id },
-  { title: 'name', of: ({ name }) => name },
-  { title: 'key', of: ({ key }) => key },
-  { title: 'group', of: ({ group }) => group },
-  { title: 'state', of: ({ state }) => state },
+  ...fields<ListedDelay>('id', 'name', 'key', 'group', 'state'),
   { title: 'due', of: ({ dueAt }) => instant(dueAt) },
-  { title: 'attempts', of: ({ attempts }) => attempts },
+  ...fields<ListedDelay>('attempts'),
   { title: 'waits for', of: ({ waitsFor }) => waitText(waitsFor) },
   { title: 'error', of: ({ lastError }) => lastError, widthMax: ERROR_WIDTH_MAX },
 ];
@@ -234,16 +226,10 @@ function storyText({ delays, history, next }: KeyStory, withPayload: boolean): s
 
 const OF_HISTORY: Column<DelayRecord>[] = [
   { title: 'ended', of: ({ endedAt }) => instant(endedAt) },
-  { title: 'id', of: ({ id }) => id },
-  { title: 'name', of: ({ name }) => name },
-  { title: 'key', of: ({ key }) => key },
-  { title: 'group', of: ({ group }) => group },
-  { title: 'state', of: ({ state }) => state },
+  ...fields<DelayRecord>('id', 'name', 'key', 'group', 'state'),
   { title: 'due', of: ({ dueAt }) => instant(dueAt) },
   { title: 'late by', of: ({ latenessMs }) => duration(latenessMs) },
-  { title: 'attempts', of: ({ attempts }) => attempts },
-  { title: 'node', of: ({ node }) => node },
-  { title: 'by', of: ({ by }) => by },
+  ...fields<DelayRecord>('attempts', 'node', 'by'),
   { title: 'error', of: ({ error }) => error, widthMax: ERROR_WIDTH_MAX },
 ];
 

@@ -11,7 +11,7 @@
  * A refused or failed request answers a {@link Problem}; what the viewer may not see answers 404.
  */
 
-import type { DelayAttempt, DelayMove, DelayPause } from '../core/index.js';
+import type { DelayAttempt, DelayMove, DelayPause, DelayWait } from '../core/index.js';
 import type { SearchFilter, SearchState } from './search.table.js';
 
 /** Sent with each POST: no other site can make a browser send it. */
@@ -35,20 +35,6 @@ export type Written<Row> = {
       : Row[Name];
 };
 
-/** What a viewer may do. */
-export type DashboardAction =
-  | 'view'
-  | 'viewPayloads'
-  | 'runNow'
-  | 'reschedule'
-  | 'cancel'
-  | 'abort'
-  | 'retry'
-  | 'discard'
-  | 'erase'
-  | 'pause'
-  | 'create';
-
 export const DASHBOARD_ACTIONS = [
   'view',
   'viewPayloads',
@@ -61,7 +47,10 @@ export const DASHBOARD_ACTIONS = [
   'erase',
   'pause',
   'create',
-] as const satisfies readonly DashboardAction[];
+] as const;
+
+/** What a viewer may do. */
+export type DashboardAction = (typeof DASHBOARD_ACTIONS)[number];
 
 /** Body of an answer of 400 or more. */
 export interface Problem {
@@ -231,7 +220,7 @@ export interface DelayLine {
   repeats: boolean;
   /** What a due delay waits for, or a running one's node. `null` for ended ones and dead letters. */
   waitsFor: {
-    what: 'due' | 'retry' | 'attempt' | 'pause' | 'node' | 'limit' | 'turn';
+    what: DelayWait['what'];
     node?: string | null;
     since?: Instant;
     until?: Instant | null;

@@ -13,17 +13,21 @@ export const instantText = (at: Date): Instant => at.toISOString();
 
 export const instantTextOrNull = (at: Date | null): Instant | null => at && at.toISOString();
 
+const commonLine = ({ id, name, key, group, attempts, ...its }: ListedDelay | DelayRecord) => ({
+  id,
+  name,
+  key,
+  group,
+  attempts,
+  dueAt: instantText(its.dueAt),
+  createdAt: instantText(its.createdAt),
+});
+
 export const liveLine = (delay: ListedDelay): DelayLine => ({
-  id: delay.id,
-  name: delay.name,
-  key: delay.key,
-  group: delay.group,
+  ...commonLine(delay),
   state: delay.state,
-  dueAt: instantText(delay.dueAt),
   wakeAt: instantTextOrNull(delay.wakeAt),
-  createdAt: instantText(delay.createdAt),
   endedAt: null,
-  attempts: delay.attempts,
   maxAttempts: delay.maxAttempts,
   latenessMs: null,
   error: shortened(delay.lastError),
@@ -32,16 +36,10 @@ export const liveLine = (delay: ListedDelay): DelayLine => ({
 });
 
 export const endedLine = (record: DelayRecord): DelayLine => ({
-  id: record.id,
-  name: record.name,
-  key: record.key,
-  group: record.group,
+  ...commonLine(record),
   state: record.state,
-  dueAt: instantText(record.dueAt),
   wakeAt: null,
-  createdAt: instantText(record.createdAt),
   endedAt: instantText(record.endedAt),
-  attempts: record.attempts,
   maxAttempts: null,
   latenessMs: record.latenessMs,
   error: shortened(record.error),

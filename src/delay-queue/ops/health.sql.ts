@@ -1,3 +1,4 @@
+import type { DelayWait } from '../core/index.js';
 import {
   ageMs,
   anyHeld,
@@ -18,12 +19,15 @@ import {
 } from '../core/ops.js';
 import { silentNodes } from './checks/delays.sql.js';
 
+/** What holds a due delay back, in the words of `waitsFor`. */
+export type Holding = Extract<DelayWait['what'], 'pause' | 'limit'>;
+
 /** The overdue delays of a name that the same holds: a pause, a limit, or neither. */
 export const BACKLOG = {
   name: asText('w.name'),
   isServed: asFlag('w.is_served'),
   /** Null: they are late. */
-  heldBy: asText<'pause' | 'limit' | null>('w.held_by'),
+  heldBy: asText<Holding | null>('w.held_by'),
   overdue: asNumber('w.overdue'),
   oldestMs: asNumber('w.oldest_ms'),
 };

@@ -16,7 +16,7 @@ import type { SilentNode } from './checks/delays.sql.js';
 import type { RelationRow } from './checks/vacuum.sql.js';
 import { counted } from './checks/words.js';
 import type { HealthLimits } from './health-limits.js';
-import type { BacklogRow } from './health.sql.js';
+import type { BacklogRow, Holding } from './health.sql.js';
 import type { Noticed } from './noticed.js';
 import type { Backlog, ServerReadings } from './readings.js';
 
@@ -136,10 +136,7 @@ function describeOverdue(row: BacklogRow, worker: WorkerReadings | undefined): B
   return row.isServed ? describeLate(row, worker) : describeUnserved(row);
 }
 
-function describeHeld(
-  { name, overdue, oldestMs }: BacklogRow,
-  by: 'pause' | 'limit',
-): BacklogReason {
+function describeHeld({ name, overdue, oldestMs }: BacklogRow, by: Holding): BacklogReason {
   const oldestHeldMs = Math.round(oldestMs);
   const text = `a ${by} holds ${counted(overdue)} of ${name}, the oldest for ${inWords(oldestHeldMs)}`;
   return { reason: 'held', status: 'degraded', text, name, by, held: overdue, oldestHeldMs };

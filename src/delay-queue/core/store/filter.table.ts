@@ -103,7 +103,7 @@ const FIELDS = {
     index: 'key',
     named: (prefix) => [prefix],
     isPrefix: true,
-    flag: { name: 'key-prefix', value: 'TEXT', about: 'Keys that begin so.' },
+    flag: { name: 'key-prefix', value: 'TEXT', about: 'Keys that begin with this.' },
   }),
   group: field({
     purposes: ALSO_ERASE,
@@ -120,7 +120,7 @@ const FIELDS = {
     purposes: ANY,
     check: text(255),
     sql: beginsWith('d.group_id'),
-    flag: { name: 'group-prefix', value: 'TEXT', about: 'Groups that begin so.' },
+    flag: { name: 'group-prefix', value: 'TEXT', about: 'Groups that begin with this.' },
   }),
   /** As a JSON object of texts. */
   headers: field({
@@ -145,21 +145,25 @@ const FIELDS = {
     flag: {
       name: 'due-from',
       value: 'INSTANT',
-      about: 'Due at or after it, like 2026-01-31T09:30:00Z.',
+      about: 'Due at or after this instant, like 2026-01-31T09:30:00Z.',
     },
   }),
   dueBefore: field({
     purposes: ANY,
     check: instantOf,
     sql: compared('d.due_at <'),
-    flag: { name: 'due-before', value: 'INSTANT', about: 'Due before it.' },
+    flag: { name: 'due-before', value: 'INSTANT', about: 'Due before this instant.' },
   }),
   error: field({
     purposes: ANY,
     check: text(1_000),
     sql: (part, _, rows) =>
       `pg_catalog.strpos(pg_catalog.lower(${errorIn(rows)}), pg_catalog.lower(${part}::text)) > 0`,
-    flag: { name: 'error', value: 'TEXT', about: 'The last error contains it, ignoring case.' },
+    flag: {
+      name: 'error',
+      value: 'TEXT',
+      about: 'The last error contains this text, ignoring case.',
+    },
   }),
   errorLine: field({
     purposes: ANY,

@@ -27,11 +27,11 @@ interface Overdue {
   oldestMs: number;
 }
 
-const ofName = ({ name, count }: Overdue): string =>
+const overdueText = ({ name, count }: Overdue): string =>
   `${counted(count)} of ${name} ${count === 1 ? 'is' : 'are'}`;
 
 export const late = (its: Overdue): Finding =>
-  problem('late', `${ofName(its)} late, the oldest by ${inWords(its.oldestMs)}`, {
+  problem('late', `${overdueText(its)} late, the oldest by ${inWords(its.oldestMs)}`, {
     means: 'No pause and no limit holds them: the nodes have no slot for them, or hang.',
     todo: `${PROGRAM} list --name ${shellWord(its.name)} --state scheduled; then explain one of them.`,
   });
@@ -39,7 +39,7 @@ export const late = (its: Overdue): Finding =>
 export const unserved = (its: Overdue, more = ''): Finding =>
   problem(
     'unserved',
-    `${ofName(its)} due, the oldest for ${inWords(its.oldestMs)}, and no live node serves the name`,
+    `${overdueText(its)} due, the oldest for ${inWords(its.oldestMs)}, and no live node serves the name`,
     {
       means: 'They wait until a node with its handler runs.',
       todo: `Start a node that has a handler of this name, or cancel them.${more}`,

@@ -1,7 +1,7 @@
 import { Panel } from '../../../../ui/panel.js';
 import type { DelayView, Instant } from '../../contract.js';
 import { searchHref } from '../address/filter.js';
-import { Fact } from '../parts/fact.js';
+import { asName, FactList } from '../parts/fact.js';
 import { When } from '../parts/when.js';
 import { words } from '../words/language.js';
 import { span } from '../words/written.js';
@@ -10,30 +10,29 @@ export function Facts({ its: { delay, node, by, rerunAt } }: { its: DelayView })
   const said = words.value;
   const { facts } = said.delay;
   const { wakeAt, dueAt, maxAttempts, attempts, latenessMs } = delay;
-  const isPostponed = wakeAt !== null && wakeAt !== dueAt && delay.state !== 'running';
+  const isPostponed = wakeAt !== dueAt && delay.state !== 'running';
   return (
     <Panel id="facts" title={said.delay.factsTitle}>
-      <dl class="facts">
-        <Fact name={facts.due}>{time(dueAt)}</Fact>
-        {isPostponed && <Fact name={facts.wake}>{time(wakeAt)}</Fact>}
-        <Fact name={facts.created}>{time(delay.createdAt)}</Fact>
-        {delay.endedAt && <Fact name={facts.ended}>{time(delay.endedAt)}</Fact>}
-        {latenessMs !== null && <Fact name={facts.lateness}>{span(said, latenessMs)}</Fact>}
-        <Fact name={facts.attempts}>
-          {maxAttempts === null ? attempts : `${attempts} / ${maxAttempts}`}
-        </Fact>
-        {rerunAt && <Fact name={facts.rerun}>{time(rerunAt)}</Fact>}
-        {node !== null && <Fact name={facts.node}>{text(node)}</Fact>}
-        {by !== null && <Fact name={facts.by}>{text(by)}</Fact>}
-        {delay.group !== null && <Fact name={facts.group}>{text(delay.group)}</Fact>}
-        <Fact name={facts.id}>{delay.id}</Fact>
-      </dl>
+      <FactList
+        facts={[
+          [facts.due, time(dueAt)],
+          [facts.wake, isPostponed ? time(wakeAt) : null],
+          [facts.created, time(delay.createdAt)],
+          [facts.ended, time(delay.endedAt)],
+          [facts.lateness, latenessMs === null ? null : span(said, latenessMs)],
+          [facts.attempts, maxAttempts === null ? attempts : `${attempts} / ${maxAttempts}`],
+          [facts.rerun, time(rerunAt)],
+          [facts.node, asName(node)],
+          [facts.by, asName(by)],
+          [facts.group, asName(delay.group)],
+          [facts.id, delay.id],
+        ]}
+      />
     </Panel>
   );
 }
 
-const time = (at: Instant) => <When at={at} />;
-const text = (its: string) => <bdi>{its}</bdi>;
+const time = (at: Instant | null) => at && <When at={at} />;
 
 /** Each links to the delays with the same header. */
 export function HeadersPanel({ headers }: { headers: Record<string, string> }) {
@@ -41,15 +40,15 @@ export function HeadersPanel({ headers }: { headers: Record<string, string> }) {
   if (entries.length === 0) return null;
   return (
     <Panel id="headers" title={words.value.delay.headersTitle}>
-      <dl class="facts">
-        {entries.map(([name, value]) => (
-          <Fact key={name} name={<bdi>{name}</bdi>} class="mono">
-            <a href={searchHref({ header: `${name}:${value}` })}>
-              <bdi>{value}</bdi>
-            </a>
-          </Fact>
-        ))}
-      </dl>
+      <FactList
+        class="mono"
+        facts={entries.map(([name, value]) => [
+          asName(name),
+          <a key="link" href={searchHref({ header: `${name}:${value}` })}>
+            {asName(value)}
+          </a>,
+        ])}
+      />
     </Panel>
   );
 }

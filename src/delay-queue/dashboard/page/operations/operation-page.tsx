@@ -5,7 +5,7 @@ import { delayHref } from '../address/filter.js';
 import { useAnswer } from '../api/answer.js';
 import { withQuery } from '../api/request.js';
 import { Answered, Empty } from '../parts/answered.js';
-import { Fact } from '../parts/fact.js';
+import { asName, FactList } from '../parts/fact.js';
 import { Pages } from '../parts/pages.js';
 import { Table } from '../parts/table.js';
 import { Title } from '../parts/title.js';
@@ -83,39 +83,20 @@ function Order({ line }: { line: OperationLine }) {
   const said = words.value;
   const { columns, order, started } = said.acting.operation;
   const { facts } = said.delay;
-  const options = optionsText(line);
   return (
     <Panel id="order" title={order}>
-      <dl class="facts">
-        <Fact name={columns.what}>
-          {said.actions[line.action]} {options}
-        </Fact>
-        <Fact name={columns.which}>
-          <Which order={line.order} />
-        </Fact>
-        <Fact name={columns.who}>
-          <bdi>{line.who}</bdi>
-        </Fact>
-        {line.why !== null && (
-          <Fact name={columns.why}>
-            <bdi>{line.why}</bdi>
-          </Fact>
-        )}
-        <Fact name={started}>
-          <When at={line.startedAt} />
-        </Fact>
-        {line.endedAt !== null && (
-          <Fact name={facts.ended}>
-            <When at={line.endedAt} />
-          </Fact>
-        )}
-        {line.node !== null && (
-          <Fact name={facts.node}>
-            <bdi>{line.node}</bdi>
-          </Fact>
-        )}
-        <Fact name={facts.id}>{line.id}</Fact>
-      </dl>
+      <FactList
+        facts={[
+          [columns.what, `${said.actions[line.action]} ${optionsText(line)}`],
+          [columns.which, <Which key="which" order={line.order} />],
+          [columns.who, asName(line.who)],
+          [columns.why, asName(line.why)],
+          [started, <When key="started" at={line.startedAt} />],
+          [facts.ended, line.endedAt && <When at={line.endedAt} />],
+          [facts.node, asName(line.node)],
+          [facts.id, line.id],
+        ]}
+      />
     </Panel>
   );
 }
