@@ -43,7 +43,6 @@ import { DISCOVERY, NestEnhancers, ofThisCopy } from './core/handlers/enhancers.
 import { WheelAlarm } from './core/timer-wheel/wheel-alarm.js';
 import { WheelService } from './core/timer-wheel/wheel.service.js';
 import { Engine } from './core/worker/engine.js';
-import { BUILT } from './core/worker/wiring.js';
 import { FirstModule, LastModule, takePlaces, hearEnds } from './core/module/module-ends.js';
 
 /** Has the option `telemetry` observe this node, from before the first call until it has stopped. */
@@ -142,7 +141,6 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       DelayWorker,
       Engine,
       CLIENT,
-      { provide: BUILT, useValue: () => {} },
       HandlerExplorer,
       HandlerRegistry,
       Invoker,

@@ -23,7 +23,7 @@ import {
 } from '../../src/delay-queue/dashboard/search-filter.js';
 import { handlerSettings } from '../../src/delay-queue/core/handlers/handler-settings.js';
 import { parseDeclaration } from '../../src/delay-queue/core/handlers/handler.registry.js';
-import { outcomeOf } from '../../src/delay-queue/core/worker/call.js';
+import { toOutcome } from '../../src/delay-queue/core/worker/call.js';
 import { Declarations, ROOT } from '../../tools/api-tables/declarations.js';
 import { commandLine } from '../integration/command-line/support/command-line.js';
 import { TestedNode } from '../integration/testing/support/tested.js';
@@ -127,7 +127,7 @@ const CALLS: Readonly<Record<string, Door>> = {
   'DelayBatchContext.postpone': postpones,
   'TransactionalDelayBatchContext.postpone': postpones,
   'PostponeDelay(after)': (value) => {
-    const outcome = outcomeOf(new PostponeDelay(value as string), undefined);
+    const outcome = toOutcome(new PostponeDelay(value as string), undefined);
     if (outcome.kind === 'failed') throw outcome.error;
   },
   'CancelOptions.abortWithin': (value) =>

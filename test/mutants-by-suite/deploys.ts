@@ -88,7 +88,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'core/worker/declarations.ts',
-        "this.events.emit('withdrawn', { name, key, repeat });",
+        "events.emit('withdrawn', { name, key, repeat });",
         'void [name, key, repeat];',
       ),
     ],

@@ -39,7 +39,7 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'core/worker/declarations.ts',
-        'throw explainError(error, this.#schema);',
+        'throw explainError(error, this.parts.options.schema);',
         'throw error;',
       ),
     ],

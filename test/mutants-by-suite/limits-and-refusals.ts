@@ -12,12 +12,12 @@ const ROWS_SPEC = ['integration/engine/unreadable-rows'];
 export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   'claims-as-many-again': {
     about: 'claims as many again as outlived the limit',
-    patches: [patch(CLAIMER, 'if (mayBeLess && !isMended) this.parts.sizes.failed(entries);', '')],
+    patches: [patch(CLAIMER, 'if (mayBeLess && !isMended) this.sizes.failed(entries);', '')],
     tests: SIZES_SPEC,
   },
   'claims-as-many-after-silence': {
     about: 'claims as many again as a connection could not answer',
-    patches: [patch(CLAIMER, '    if (mayBeLess) this.parts.sizes.failed(entries);\n', '')],
+    patches: [patch(CLAIMER, '    if (mayBeLess) this.sizes.failed(entries);\n', '')],
     tests: SIZES_SPEC,
   },
   'stays-small': {
@@ -49,7 +49,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   },
   'hands-out-what-it-cannot-read': {
     about: 'runs a row that holds what no handler may get',
-    patches: [patch(CLAIMER, 'if (why !== undefined) {', 'if (why === null) {')],
+    patches: [patch(CLAIMER, 'if (why === undefined) return', 'if (why !== null) return')],
     tests: ROWS_SPEC,
   },
   'fails-on-infinity': {

@@ -40,8 +40,8 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'core/worker/lease-keeper.ts',
-        'attempt.leaseEndsAtMs = askedAtMs + this.leaseMs',
-        'attempt.leaseEndsAtMs = performance.now() + this.leaseMs',
+        'attempt.leaseEndsAtMs = askedAtMs + this.#leaseMs',
+        'attempt.leaseEndsAtMs = performance.now() + this.#leaseMs',
       ),
     ],
     tests: ['unit/worker/lease-keeper'],

@@ -20,8 +20,8 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'core/worker/abort-watch.ts',
-        'if (ids.some((id) => this.jobs.runs(id))) this.#hinted.ask();',
-        'this.jobs.abort(this.jobs.running().filter(({ id }) => ids.includes(id)));',
+        'if (ids.some((id) => this.parts.jobs.runs(id))) this.#hinted.ask();',
+        'this.parts.jobs.abort(this.parts.jobs.running().filter(({ id }) => ids.includes(id)));',
       ),
     ],
     tests: ['integration/forged-hints'],

@@ -1,6 +1,6 @@
 import type { DynamicModule } from '@nestjs/common';
 import { Scanner } from '../../src/delay-queue/core/worker/scanner.js';
-import { BUILT, type Built } from '../../src/delay-queue/core/worker/wiring.js';
+import { BUILT, type Built } from '../../src/delay-queue/core/worker/context.js';
 
 const RARE_MS = 3_600_000;
 

@@ -150,4 +150,5 @@ export { type Growth, pauseMs, rest } from './tasks/pauses.js';
 export { LATE, within } from './tasks/signal.js';
 export { WheelService } from './timer-wheel/wheel.service.js';
 export { Engine } from './worker/engine.js';
-export { isManual, ManualRuns } from './worker/manual-runs.js';
+export { ManualRuns } from './worker/manual-runs.js';
+export { isManual } from './worker/test-clock.js';

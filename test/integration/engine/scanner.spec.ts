@@ -1,5 +1,8 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { ResolvedOptions } from '../../../src/delay-queue/core/config/options.js';
+import { Idle } from '../../../src/delay-queue/core/tasks/recurring-task.js';
+import type { HintListener } from '../../../src/delay-queue/core/cluster/listener.js';
 import { Client } from 'pg';
 import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
 import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
@@ -75,10 +78,11 @@ beforeEach(async () => {
   scanner = new Scanner({
     nodeStore: store,
     nodes,
-    options: { leaseMs: LEASE_MS },
+    options: { leaseMs: LEASE_MS } as ResolvedOptions,
     queue: queue as TimerQueue,
-    listener: { processLock: NO_LOCK },
+    listener: { processLock: NO_LOCK } as HintListener,
     events: new DelayEvents(),
+    idle: new Idle(null),
   });
   nodes.changed.on(() => scanner.restart());
   // The scanner's timers and its clock; what the connection waits for stays real.

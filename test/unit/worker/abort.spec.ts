@@ -65,7 +65,7 @@ describe('the watch for requests', () => {
       if (isDown) throw Object.assign(new Error('read-only'), { code: '25006' });
       return wishes;
     };
-    watch = new AbortWatch({ takeAborts }, jobs, new DelayEvents());
+    watch = new AbortWatch({ store: { takeAborts } as never, jobs, events: new DelayEvents() });
     watch.start();
   });
   afterEach(async () => {

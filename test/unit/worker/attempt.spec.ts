@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Attempt, type Outcome } from '../../../src/delay-queue/core/worker/attempt.js';
-import { Call, outcomeOf } from '../../../src/delay-queue/core/worker/call.js';
+import { Call, toOutcome } from '../../../src/delay-queue/core/worker/call.js';
 import { readPayloads } from '../../../src/delay-queue/core/worker/invoke.js';
 import { runMiddleware } from '../../../src/delay-queue/core/worker/middleware.js';
 import type { Handler } from '../../../src/delay-queue/core/handlers/handler.registry.js';
@@ -104,7 +104,7 @@ it.each([
   'a %s of another copy of the package, where a handler found one, means the same',
   (meaning, more, outcome) => {
     const thrown = { [Symbol.for('nestjs-delay-queue:meaning')]: meaning, ...more };
-    expect(outcomeOf(Object.assign(new Error(), thrown), undefined)).toEqual(outcome);
+    expect(toOutcome(Object.assign(new Error(), thrown), undefined)).toEqual(outcome);
   },
 );
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Batcher, Written } from '../../../src/delay-queue/core/worker/batcher.js';
+import type { Batcher, BatchResult } from '../../../src/delay-queue/core/worker/batcher.js';
 import type { LookedRow } from '../../../src/delay-queue/core/store/sql/attempts.sql.js';
 import { signal } from '../../support/delay-node.js';
 import { toldPauses } from '../../support/told-pauses.js';
@@ -66,7 +66,7 @@ const batcherThat = (how: { removes: boolean; reductions?: number }): Batcher<It
 
 afterEach(() => batcher.close());
 
-const settled = (id: number): Promise<Written> =>
+const settled = (id: number): Promise<BatchResult> =>
   new Promise((resolve) => batcher.add({ id, epoch: 1 }, resolve));
 
 const refuse = (): never => {

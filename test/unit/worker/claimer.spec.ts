@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Claimer } from '../../../src/delay-queue/core/worker/claimer.js';
-import { ClaimSizes } from '../../../src/delay-queue/core/worker/claim-sizes.js';
+import type { ClaimSizes } from '../../../src/delay-queue/core/worker/claim-sizes.js';
 import type { NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
 import { nameStates } from '../../support/name-states.js';
 import type { Job } from '../../../src/delay-queue/core/worker/job.js';
@@ -59,7 +59,6 @@ beforeEach(() => {
   told.on('taskRecovered', ({ task }) => events.push(`${task} again`));
   jobs = new Jobs();
   names = nameStates();
-  sizes = new ClaimSizes(500, names);
   claimer = new Claimer({
     store: {
       claim: async (requests: ClaimRequest[]) => {
@@ -67,7 +66,7 @@ beforeEach(() => {
         return answer();
       },
     } as never,
-    limited: {
+    limitStore: {
       claim: async (requests: ClaimRequest[], of: unknown[]) => {
         asked.push(requests);
         rules.push(of);
@@ -105,9 +104,11 @@ beforeEach(() => {
       skip: ({ id }: { id: number }) => skipped.push(id),
     } as never,
     jobs,
-    sizes,
+    names,
+    claimBatch: 500,
     events: told,
   });
+  sizes = claimer.sizes;
   jest.spyOn(Math, 'random').mockReturnValue(0);
 });
 

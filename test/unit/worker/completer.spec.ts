@@ -86,13 +86,17 @@ beforeEach(() => {
   events.on('dead', ({ attempt }) => (deadAttempt = attempt));
   [waits, wrote, exhausted] = [[], 0, () => 'claimed'];
   jobs = new Jobs();
-  completer = new Completer(store, events, 1_000, jobs, {
-    wrote: () => (wrote += 1),
-    waits: (wake) => waits.push(wake),
-    freed: ({ id }) => freed.push(id),
-    passed: () => {},
-    exhausted: async (_, onDead) => exhausted(onDead),
-  });
+  completer = new Completer(
+    { store, events, aliveMs: 1_000, jobs },
+    {
+      wrote: () => (wrote += 1),
+      waits: (wake) => waits.push(wake),
+      freed: ({ id }) => freed.push(id),
+      passed: () => {},
+      exhausted: async (_, onDead) => exhausted(onDead),
+      found: () => false,
+    },
+  );
 });
 
 function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): Attempt {
@@ -352,8 +356,10 @@ it('what is given back, and never was this node’s, is told of all the same', a
   for (const id of [1, 2]) completer.giveBack(id, 1, () => back.push(id));
   await completer.drain(10_000);
   expect([new Set(back), written]).toEqual([new Set([1, 2]), ['retry 1']]);
-  for (const id of [1, 2])
-    completer.setAside({ id, epoch: 1, extras: null, attempts: 3 } as never, 'odd');
+  for (const id of [1, 2]) {
+    const row = { id, attempts: 3 };
+    completer.setAside({ id, epoch: 1, row, extras: {} } as Attempt, 'odd');
+  }
   await completer.drain(10_000);
   // The claim has counted an attempt whose handler was not called.
   expect([told, deadAttempt]).toEqual([['dead 1'], 2]);

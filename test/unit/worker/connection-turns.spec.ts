@@ -66,10 +66,13 @@ class Node {
     };
     const throttles = { nowMs: () => 0, isAsking: false } as Throttles;
     const sizes = new ClaimSizes(CLAIM_BATCH, this.names);
-    const slots = new SlotKeeper(this.names, CLAIM_BATCH, throttles, sizes, queue, {
-      freed: (name) => this.#loop.slotFreed(name),
-      vacant: () => this.#loop.wake(),
-    });
+    const slots = new SlotKeeper(
+      { names: this.names, claimBatch: CLAIM_BATCH, throttles, sizes, queue },
+      {
+        freed: (name) => this.#loop.slotFreed(name),
+        vacant: () => this.#loop.wake(),
+      },
+    );
     this.#loop = new Loop({
       slots,
       names: this.names,

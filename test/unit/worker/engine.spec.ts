@@ -11,7 +11,7 @@ function engineOf(worker: boolean): Engine {
   const events = new DelayEvents();
   events.on('advice', ({ message }) => advice.push(message));
   const options = { worker, autorun: true } as never;
-  return new Engine(options, {} as never, {} as never, {} as never, events, () => {});
+  return new Engine(options, {} as never, {} as never, {} as never, events);
 }
 
 beforeEach(() => {

@@ -1,10 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { AttemptStarts } from '../../../src/delay-queue/core/worker/attempt-reports.js';
 import { Attempt, type Outcome } from '../../../src/delay-queue/core/worker/attempt.js';
 import { Call } from '../../../src/delay-queue/core/worker/call.js';
-import { Executor } from '../../../src/delay-queue/core/worker/executor.js';
-import type { FencedParts } from '../../../src/delay-queue/core/worker/fenced-transaction.js';
+import { Executor, type ExecutorParts } from '../../../src/delay-queue/core/worker/executor.js';
 import type { Handler } from '../../../src/delay-queue/core/handlers/handler.registry.js';
 import { TaskHealth } from '../../../src/delay-queue/core/tasks/task-health.js';
 import { WheelService } from '../../../src/delay-queue/core/timer-wheel/wheel.service.js';
@@ -20,6 +18,12 @@ const HANDLER = {
   timeoutMs: LEASE_MS,
 } as Handler;
 
+const NODE = {
+  registry: { all: () => [] },
+  names: { inAll: 10 },
+  options: { nodeName: 'node-1' },
+};
+
 const passTo = async (ms: number): Promise<void> => {
   jest.advanceTimersByTime(Math.max(0, ms - Date.now()));
   await new Promise(setImmediate);
@@ -34,23 +38,18 @@ it('a call that gets no connection is given back in time, and keeps its place un
   jest.useFakeTimers({ doNotFake: ['performance', 'setImmediate', 'clearImmediate'], now: 0 });
   jest.spyOn(performance, 'now').mockImplementation(() => Date.now());
   const connection = signal<never>();
-  const fenced = {
-    engine: { attempts: { connect: () => connection.promise } },
-  } as unknown as FencedParts;
+  const connections = { attempts: { connect: () => connection.promise } };
   const reported: Outcome[] = [];
   const report = (_: Attempt, outcome: Outcome) => void reported.push(outcome);
   const wheel = new WheelService();
   const events = new DelayEvents();
-  const starts = new AttemptStarts(events, 'node-1');
   const executor = new Executor({
+    ...NODE,
     wheel,
-    fenced,
+    connections,
     completer: { report },
-    names: {} as never,
     events,
-    callsMax: 10,
-    starts,
-  });
+  } as unknown as ExecutorParts);
   let given = 0;
   const row = { id: 1, epoch: 1, name: 'a', key: null, extras: null } as never;
   const attempt = new Attempt(row, HANDLER, LEASE_MS, 0);
@@ -97,24 +96,23 @@ describe('a plain call', () => {
     const events = new DelayEvents();
     events.on('started', ({ id }) => told.push(`started ${id}`));
     events.on('overrunning', (of) => told.push(`overrunning ${of.id} ${of.overrunning}`));
-    const limits = {
+    const names = {
+      ...NODE.names,
       overrun: () => (overrunning += 1),
       overrunEnded: () => (overrunning -= 1),
     };
     const report = ({ id, calledAtMs }: Attempt, { kind }: Outcome): void =>
       void reported.push(`${kind} ${id} ${calledAtMs}`);
-    const starts = new AttemptStarts(events, 'node-1');
     // None of its sessions is open, so nothing waits for a lock.
-    const fenced = { engine: { handlersPids: [] } } as never;
+    const connections = { handlersPids: [] };
     executor = new Executor({
+      ...NODE,
       wheel,
-      fenced,
+      connections,
       completer: { report },
-      names: limits,
+      names,
       events,
-      callsMax: 10,
-      starts,
-    });
+    } as unknown as ExecutorParts);
   });
 
   afterEach(() => {

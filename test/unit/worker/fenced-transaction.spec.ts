@@ -1,10 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
 import { Call } from '../../../src/delay-queue/core/worker/call.js';
-import {
-  type FencedParts,
-  FencedTransaction,
-} from '../../../src/delay-queue/core/worker/fenced-transaction.js';
+import { FencedTransaction } from '../../../src/delay-queue/core/worker/fenced-transaction.js';
 import { signal } from '../../support/delay-node.js';
 
 it('a connection stays out of the pool while the end of its session is on the way', async () => {
@@ -30,7 +27,7 @@ it('a connection stays out of the pool while the end of its session is on the wa
   const parts = {
     dataSource: { options: {}, createQueryRunner: () => runner },
     store: {},
-    engine: {
+    connections: {
       attempts: {
         areOwn: true,
         connect: async () => client,
@@ -47,11 +44,11 @@ it('a connection stays out of the pool while the end of its session is on the wa
         return [];
       },
     },
-  } as unknown as FencedParts;
+  };
   const row = { id: 1, epoch: 1, name: 'a', key: null, extras: null } as never;
   const attempt = new Attempt(row, {} as never, performance.now() + 60_000, 0);
   const call = new Call(attempt.handler, [attempt], { release: () => {} });
-  const transaction = new FencedTransaction(parts, call);
+  const transaction = new FencedTransaction(parts as never, call);
 
   const handled = signal();
   const done = transaction.run(() => handled.promise.then(() => ({ kind: 'completed' })));

@@ -40,7 +40,8 @@ class Way {
     };
     const sizes = new ClaimSizes(500, this.#names);
     const to = { freed: () => {}, vacant: () => {} };
-    this.#slots = new SlotKeeper(this.#names, 500, this.#throttles, sizes, queue, to);
+    const parts = { names: this.#names, claimBatch: 500, throttles: this.#throttles, sizes, queue };
+    this.#slots = new SlotKeeper(parts, to);
     for (let n = 0; n < waiting; n += 1) this.#spend(`g${n}`);
     for (let n = 0; n < waiting; n += 1) this.#ready.push(entry(`g${n}`, n % 3 === 0));
     this.#slots.admit(performance.now());

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { HintedWake } from '../../../src/delay-queue/core/cluster/hint.js';
 import { HintFollower } from '../../../src/delay-queue/core/worker/hint-follower.js';
-import { HintedRows } from '../../../src/delay-queue/core/worker/hinted-rows.js';
 import type { LookedRow } from '../../../src/delay-queue/core/store/sql/attempts.sql.js';
 import type { Wake } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
 import { signal } from '../../support/delay-node.js';
@@ -20,7 +19,6 @@ let rows: Partial<LookedRow>[] | Error;
 let looks: number[][];
 /** The answer waits for it. */
 let gate: Promise<void>;
-let hinted: HintedRows;
 let follower: HintFollower;
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
@@ -48,11 +46,14 @@ beforeEach(() => {
     if (rows instanceof Error) throw rows;
     return rows as LookedRow[];
   };
-  hinted = new HintedRows({ lookAt }, queue, HORIZON_MS, events);
+  const options = { nodeName: 'self', horizonMs: HORIZON_MS };
+  const store = { lookAt };
   follower = new HintFollower({
+    store,
     queue,
+    events,
+    options,
     loader: { nodesChanged: () => told.push('load') },
-    rows: hinted,
     aborts: { hinted: (ids: readonly number[]) => told.push(['abort', ids]) },
     nodes: {
       mayRun: (name: string) => state.serves.includes(name),
@@ -60,7 +61,6 @@ beforeEach(() => {
     },
     clock: { nowMs: () => performance.now() },
     idle: { disturb: () => told.push('disturbed') },
-    options: { nodeName: 'self', horizonMs: HORIZON_MS },
   } as never);
 });
 
@@ -203,7 +203,7 @@ it('what comes while a look is under way is looked at behind it', async () => {
 it('a look that is under way when it stops is waited for, and offers nothing more', async () => {
   rows = [row(1)];
   hear(wake(1, { groupNumber: 7 }));
-  const stopping = hinted.stop();
+  const stopping = follower.stop();
   hear(wake(2, { groupNumber: 7 }));
   await pass(1_000);
   await stopping;

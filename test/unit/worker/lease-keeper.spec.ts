@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
+import type { ResolvedOptions } from '../../../src/delay-queue/core/config/options.js';
 import type { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
 import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
 import { LeaseKeeper } from '../../../src/delay-queue/core/worker/lease-keeper.js';
@@ -57,7 +58,12 @@ beforeEach(() => {
     lookAt: async (ids: readonly number[]) =>
       ids.flatMap((id) => (epochs.has(id) ? [{ id, epoch: epochs.get(id) }] : [])),
   } as unknown as AttemptStore;
-  keeper = new LeaseKeeper(store, jobs, LEASE_MS, events);
+  keeper = new LeaseKeeper({
+    store,
+    jobs,
+    options: { leaseMs: LEASE_MS } as ResolvedOptions,
+    events,
+  });
   keeper.start();
 });
 

@@ -3,7 +3,7 @@ import { DelayEvents } from 'nestjs-delay-queue';
 import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
 import { DatabaseClock } from '../../../src/delay-queue/core/database/database-clock.js';
 import type { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
-import { Loader } from '../../../src/delay-queue/core/worker/loader.js';
+import { Loader, type LoaderParts } from '../../../src/delay-queue/core/worker/loader.js';
 import type { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import type {
   WakeCursor,
@@ -85,7 +85,9 @@ function loaderThat(idleForMs: number | null): Loader {
     ask: async () => void (present.asks += 1),
     missed: (session: object) => void present.missed.push(session),
   };
-  return new Loader({ nodeStore: store, nodes, clock, options, queue, listener, idle, events });
+  const aliveMs = LOAD_EVERY_MS * 3;
+  const parts = { nodeStore: store, nodes, clock, options, aliveMs, queue, listener, idle, events };
+  return new Loader(parts as unknown as LoaderParts);
 }
 
 const SESSION = {};

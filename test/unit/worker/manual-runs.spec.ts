@@ -49,10 +49,9 @@ beforeEach(() => {
       jobs: { runningCount: 0, whenIdle: says('idle') },
       completer: { size: 0, drain: says('drained') },
       reruns: { pass: says('reruns') },
-      clock: { wipe: async (atMs: number | undefined) => done.push(`wipe ${atMs}`) },
       declarations: { sayAgain: says('say again') },
     } as never,
-    {} as never,
+    { wipe: async (atMs: number | undefined) => void done.push(`wipe ${atMs}`) } as never,
   );
 });
 

@@ -61,13 +61,13 @@ beforeEach(() => {
   };
   deadLetters = new DeadLetters(store as never, told, {
     waits: ({ id, epoch, wakeMs }: Wake) => done.push(`waits ${id} ${epoch} ${wakeMs}`),
+    found: () => takesOver,
   });
   unclaimed = new MissedClaims({
     store: store as never,
     registry: { get: () => ({ maxAttempts: 3 }) } as never,
     queue: queue as never,
     jobs,
-    onDeadCalls: { take: () => takesOver },
     deadLetters,
     events: told,
   });

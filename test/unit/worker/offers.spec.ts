@@ -1,12 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { ResolvedOptions } from '../../../src/delay-queue/core/config/options.js';
 import { DatabaseClock } from '../../../src/delay-queue/core/database/database-clock.js';
 import type { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
 import type { Job } from '../../../src/delay-queue/core/worker/job.js';
 import type { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
 import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
-import { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
+import { type QueuePort, TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
 import type { Wake } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
 import { nameStates } from '../../support/name-states.js';
 import { WheelService } from '../../../src/delay-queue/core/timer-wheel/wheel.service.js';
@@ -44,8 +45,9 @@ afterEach(() => {
 function open(entriesMax = MAX, onDue = () => {}): TimerQueue {
   jobs = new Jobs();
   const nodes = { mayRun: () => true } as unknown as Nodes;
-  const limits = { claimBatch: 3_000, horizonMs: 0, entriesMax };
-  const opened = new TimerQueue(wheel, { clock, nodes, jobs, names: nameStates() }, limits, {
+  const options = { horizonMs: 0 } as ResolvedOptions;
+  const parts = { wheel, clock, nodes, jobs, names: nameStates(), options, claimBatch: 3_000 };
+  const to: QueuePort = {
     due: () => {
       const taken: Job[] = [];
       opened.take((entry) => (taken.push(entry) > 0 ? 'yes' : 'no'), true);
@@ -55,7 +57,8 @@ function open(entriesMax = MAX, onDue = () => {}): TimerQueue {
     },
     unreadable: () => {},
     giveBack: () => {},
-  });
+  };
+  const opened = new TimerQueue(parts, to, entriesMax);
   opened.open();
   return opened;
 }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { type Attempt, OnDead } from '../../../src/delay-queue/core/worker/attempt.js';
+import type { OnDeadParts } from '../../../src/delay-queue/core/worker/on-dead-calls.js';
 import type { ExhaustedEnd } from '../../../src/delay-queue/core/worker/completer.js';
 import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
 import { Outstanding } from '../../../src/delay-queue/core/tasks/outstanding.js';
@@ -48,7 +49,9 @@ beforeEach(() => {
   };
   const registry = { get: (name: string) => (name === NAME ? { onDead: handler } : undefined) };
   const executor = { run: () => {} };
-  calls = new OnDeadCalls(store, registry as never, executor, new Jobs(), outstanding, events);
+  const completer = { exhausted: outstanding };
+  const parts = { store, registry, executor, jobs: new Jobs(), completer, events };
+  calls = new OnDeadCalls(parts as unknown as OnDeadParts);
 });
 
 /** Its last attempt has failed here. @returns what became of it */

@@ -34,13 +34,17 @@ beforeEach(() => {
     events.on(name, ({ id }: { id: string }) => told.push(`${name} ${id}`));
   events.on('postponed', ({ waitMs }) => told.push(`postponed ${waitMs}`));
   events.on('retrying', (of) => told.push(`retrying ${of.waitMs} ${of.error}`));
-  completer = new Completer(store as never, events, 1_000, new Jobs(), {
-    wrote: () => {},
-    waits: (wake) => waits.push(wake),
-    freed: ({ id }) => told.push(`freed ${id}`),
-    passed: () => {},
-    exhausted: async () => 'gone',
-  });
+  completer = new Completer(
+    { store: store as never, events, aliveMs: 1_000, jobs: new Jobs() },
+    {
+      wrote: () => {},
+      waits: (wake) => waits.push(wake),
+      freed: ({ id }) => told.push(`freed ${id}`),
+      passed: () => {},
+      exhausted: async () => 'gone',
+      found: () => false,
+    },
+  );
 });
 
 /** The handler that runs the method of a plain batch handler. */
@@ -56,14 +60,7 @@ function attemptOf(odd: object = {}, onDead = new OnDead('Error: no', error)): A
   const row = { id: 1, epoch: 4, name: 'a', key: null, attempts: 3, max_attempts: 3 };
   const more = { extras: null, payload: '[1]', due_ms: 0, created_ms: 0 };
   const handler = methodOf();
-  const attempt = new Attempt(
-    { ...row, ...more } as never,
-    handler,
-    Infinity,
-    80_000,
-    null,
-    onDead,
-  );
+  const attempt = new Attempt({ ...row, ...more } as never, handler, Infinity, 80_000, onDead);
   return Object.assign(attempt, { calledAtMs: performance.now(), over: true }, odd);
 }
 

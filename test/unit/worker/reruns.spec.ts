@@ -38,8 +38,11 @@ beforeEach(() => {
     },
   } as unknown as RerunStore & { all: () => Promise<Rerun[]> };
   idle = new Idle(EVERY_MS);
-  reruns = new Reruns(store, {} as never, EVERY_MS, new DelayEvents(), idle, ({ wake }) =>
-    placed.push((wake as unknown as { key: string }).key),
+  const options = { loadEveryMs: EVERY_MS };
+  reruns = new Reruns(
+    { options, events: new DelayEvents(), idle } as never,
+    ({ wake }) => placed.push((wake as unknown as { key: string }).key),
+    store,
   );
 });
 

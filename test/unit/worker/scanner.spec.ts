@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
+import { Idle } from '../../../src/delay-queue/core/tasks/recurring-task.js';
+import type { HintListener } from '../../../src/delay-queue/core/cluster/listener.js';
+import type { ResolvedOptions } from '../../../src/delay-queue/core/config/options.js';
 import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
 import type { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
 import { Scanner } from '../../../src/delay-queue/core/worker/scanner.js';
@@ -95,10 +98,11 @@ function scannerThat(leaseMs: number): Scanner {
   return new Scanner({
     nodeStore: store,
     nodes,
-    options: { leaseMs },
+    options: { leaseMs } as ResolvedOptions,
     queue: of,
-    listener: { processLock: { number: '7' } },
+    listener: { processLock: { number: '7' } } as HintListener,
     events: new DelayEvents(),
+    idle: new Idle(null),
   });
 }
 

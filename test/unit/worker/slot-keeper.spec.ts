@@ -37,14 +37,9 @@ class Node {
       take: (...[admit, mayStalled]: Parameters<TimerQueue['take']>) =>
         this.ready.take(claimBatch, admit, mayStalled),
     };
-    this.keeper = new SlotKeeper(
-      this.names,
-      claimBatch,
-      throttles,
-      new ClaimSizes(claimBatch, this.names),
-      queue,
-      { freed: () => {}, vacant: () => {} },
-    );
+    const sizes = new ClaimSizes(claimBatch, this.names);
+    const parts = { names: this.names, claimBatch, throttles, sizes, queue };
+    this.keeper = new SlotKeeper(parts, { freed: () => {}, vacant: () => {} });
   }
 
   of(name: string): NameState {

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { ResolvedOptions } from '../../../src/delay-queue/core/config/options.js';
 import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
 import { DatabaseClock } from '../../../src/delay-queue/core/database/database-clock.js';
 import { Announcer } from '../../../src/delay-queue/core/worker/announcer.js';
@@ -33,13 +34,16 @@ beforeEach(() => {
   [jobs, told] = [new Jobs(), []];
   [wheel, clock, nodes] = [new WheelService(), new DatabaseClock(), new Nodes('self', ['a', 'b'])];
   clock.sample(0, 0, 0);
-  const limits = { claimBatch: 2, horizonMs: HORIZON_MS };
+  const options = { horizonMs: HORIZON_MS } as ResolvedOptions;
   names = nameStates();
-  queue = new TimerQueue(wheel, { clock, nodes, jobs, names }, limits, {
-    due: () => told.push('ready'),
-    unreadable: (id) => told.push(['unreadable', id]),
-    giveBack: (...claim) => told.push(['give back', ...claim]),
-  });
+  queue = new TimerQueue(
+    { wheel, clock, nodes, jobs, names, options, claimBatch: 2 },
+    {
+      due: () => told.push('ready'),
+      unreadable: (id) => told.push(['unreadable', id]),
+      giveBack: (...claim) => told.push(['give back', ...claim]),
+    },
+  );
   nodes.changed.on(() => queue.leaveToOthers());
   wasOpen = queue.isOpen;
   queue.open();
@@ -265,10 +269,9 @@ describe('a committed write', () => {
   function placesOf(inMs: number, idleForMs: number | null, isOwn = true, tookMs = 0): string[] {
     const places: string[] = [];
     jest.spyOn(nodes, 'owns').mockReturnValue(isOwn);
+    const notifier = { send: () => places.push('others') };
     const announcer = new Announcer(
-      nodes,
-      { send: () => places.push('others') } as never,
-      { horizonMs: HORIZON_MS, idleForMs },
+      { nodes, notifier, options: { horizonMs: HORIZON_MS, idleForMs } } as never,
       {
         queue: { offer: (_: Wake, source: string) => places.push(`here, ${source}`) },
         idle: { disturb: () => places.push('disturbs') },
@@ -288,8 +291,8 @@ describe('a committed write', () => {
     const sent: Wake[] = [];
     const notifier = { send: (of: Wake) => sent.push(of) } as never;
     jest.spyOn(nodes, 'owns').mockReturnValue(false);
-    const limits = { horizonMs: HORIZON_MS, idleForMs: null };
-    const announcer = new Announcer(nodes, notifier, limits, undefined);
+    const options = { horizonMs: HORIZON_MS, idleForMs: null } as ResolvedOptions;
+    const announcer = new Announcer({ nodes, notifier, options }, undefined);
     const written = { databaseMs: 1_000, monotonicMs: performance.now() };
     announcer.announce(wake(1, { wakeMs: 1_000 }), written, 'confirmed');
     expect(sent).toHaveLength(1);

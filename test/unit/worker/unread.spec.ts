@@ -39,7 +39,7 @@ beforeEach(() => {
   for (const name of ['unreadable', 'retrying', 'lost'] as const)
     events.on(name, ({ id }) => told.push(`${id} ${name}`));
   const of = { nodeName: 'node', passOn: store, lookAt: async () => [], retry };
-  completer = new Completer(of as never, events, 1_000, jobs, {
+  completer = new Completer({ store: of as never, events, aliveMs: 1_000, jobs }, {
     passed: (wake: unknown) => passed.push(wake),
     wrote: () => {},
   } as never);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { DelayEvents } from 'nestjs-delay-queue';
 import { HintFollower, reportVacancy } from '../../../src/delay-queue/core/worker/hint-follower.js';
 
 let follower: HintFollower;
@@ -13,7 +14,7 @@ beforeEach(() => {
       freedElsewhere: (name: string, group: number | null) => heard.push([Date.now(), name, group]),
     },
     nodes: { isShared: (name: string) => name !== 'of this node alone' },
-    rows: { stop: async () => {} },
+    events: new DelayEvents(),
   } as never);
 });
 afterEach(() => {
@@ -25,15 +26,15 @@ const tell = (name: string, groupNumber: number | null = null): void =>
   follower.follow({ kind: 'vacant', of: [{ name, groupNumber }] });
 
 it.each([
-  ['shared', null, null],
-  ['shared', '{"group":"g"}', 'g'],
-  ['of this node alone', null, null],
+  ['shared', null],
+  ['shared', 'g'],
+  ['of this node alone', null],
 ])(
   'the end of an attempt of a name %s is reported here, and where others serve it',
-  (name, extras, group) => {
+  (name, group) => {
     const reported: unknown[] = [];
     reportVacancy(
-      { row: { name, extras } } as never,
+      { name, extras: { group, headers: {}, repeat: null } },
       { freed: (...of) => reported.push(['here', ...of]) },
       { isShared: (of) => of === 'shared' },
       { sendVacant: (...of) => reported.push(['others', ...of]) },

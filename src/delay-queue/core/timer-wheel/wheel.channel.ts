@@ -9,6 +9,14 @@ export const TICKS_PER_MS = 4;
 
 export type OnExpired = (tags: readonly number[]) => void;
 
+/** What a channel asks of the one who drives it. */
+interface ChannelDriver {
+  wakeBy(deadlineMs: number): void;
+  /** Expires due entries of all channels. @returns the time up to which it did */
+  turnAll(): number;
+  closed(channel: WheelChannel): void;
+}
+
 /** A wheel for one owner. Its entries are numbers instead of closures: 24 bytes each. */
 export class WheelChannel {
   readonly wheel: TimingWheel;
@@ -19,9 +27,7 @@ export class WheelChannel {
     readonly onExpired: OnExpired,
     capacity: number,
     originMs: number,
-    private readonly wakeBy: (deadlineMs: number) => void,
-    private readonly turnAll: () => number,
-    private readonly onClose: (channel: WheelChannel) => void,
+    private readonly driver: ChannelDriver,
   ) {
     this.wheel = new TimingWheel({ capacity, originMs, ticksPerMs: TICKS_PER_MS });
   }
@@ -37,7 +43,7 @@ export class WheelChannel {
     if (handle === NO_TIMER) return undefined;
     if (this.#tags.length < this.wheel.allocated) this.#growTags();
     this.#tags[this.wheel.indexOf(handle)] = tag;
-    this.wakeBy(deadlineMs);
+    this.driver.wakeBy(deadlineMs);
     return handle;
   }
 
@@ -49,7 +55,7 @@ export class WheelChannel {
   /** Sets another deadline; the handle stays valid. Returns like {@link cancel}. */
   move(handle: number, deadlineMs: number): boolean {
     if (this.closed || !this.wheel.move(handle, deadlineMs)) return false;
-    this.wakeBy(deadlineMs);
+    this.driver.wakeBy(deadlineMs);
     return true;
   }
 
@@ -69,7 +75,7 @@ export class WheelChannel {
    */
   turn(): boolean {
     if (this.closed) return false;
-    const nowMs = this.turnAll();
+    const nowMs = this.driver.turnAll();
     return this.wheel.nextExpiry() <= nowMs;
   }
 
@@ -77,7 +83,7 @@ export class WheelChannel {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    this.onClose(this);
+    this.driver.closed(this);
   }
 
   /** @param scratch buffer for the indexes; its length bounds the work */

@@ -54,6 +54,14 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   readonly #scratch = new Int32Array(EXPIRED_PER_TURN);
   readonly #sleep: WheelSleep;
   readonly #timers: VolatileTimers;
+  readonly #driver = {
+    wakeBy: (deadlineMs: number) => this.#sleep.wakeBy(deadlineMs),
+    turnAll: () => this.#turn(),
+    closed: (channel: WheelChannel) => {
+      this.#channels.splice(this.#channels.indexOf(channel), 1);
+      this.#arm();
+    },
+  };
   #closing = false;
   #stopped = false;
 
@@ -116,17 +124,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
    */
   channel(onExpired: OnExpired, capacity = CAPACITY_DEFAULT): WheelChannel {
     if (this.#stopped) throw new DelayShutdownError();
-    const channel = new WheelChannel(
-      onExpired,
-      capacity,
-      this.nowMs(),
-      (deadlineMs) => this.#sleep.wakeBy(deadlineMs),
-      () => this.#turn(),
-      (closed) => {
-        this.#channels.splice(this.#channels.indexOf(closed), 1);
-        this.#arm();
-      },
-    );
+    const channel = new WheelChannel(onExpired, capacity, this.nowMs(), this.#driver);
     this.#channels.push(channel);
     return channel;
   }

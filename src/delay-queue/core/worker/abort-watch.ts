@@ -6,6 +6,7 @@ import { RecurringTask } from '../tasks/recurring-task.js';
 import { Paced } from '../tasks/trigger.js';
 import { TaskHealth } from '../tasks/task-health.js';
 import type { Attempt } from './attempt.js';
+import type { WorkerContext } from './context.js';
 import type { Jobs } from './jobs.js';
 
 const ABORTS_MAX = 1_000;
@@ -25,12 +26,8 @@ export class AbortWatch extends RecurringTask {
   readonly #hinted = new Paced(() => this.runNow(), HINTED_PAUSE_MS);
   readonly #size = new StatementSize(ABORTS_MAX);
 
-  constructor(
-    private readonly store: Pick<AttemptStore, 'takeAborts'>,
-    private readonly jobs: Jobs,
-    events: DelayEvents,
-  ) {
-    super(() => this.#look(), new TaskHealth(events, 'abort'));
+  constructor(private readonly parts: Pick<WorkerContext, 'store' | 'jobs' | 'events'>) {
+    super(() => this.#look(), new TaskHealth(parts.events, 'abort'));
   }
 
   override start(): void {
@@ -44,13 +41,14 @@ export class AbortWatch extends RecurringTask {
 
   /** A hint says that attempts of these delays are to end. */
   hinted(ids: readonly number[]): void {
-    if (ids.some((id) => this.jobs.runs(id))) this.#hinted.ask();
+    if (ids.some((id) => this.parts.jobs.runs(id))) this.#hinted.ask();
   }
 
   async #look(): Promise<number> {
-    const running = this.jobs.running().filter(({ over }) => !over);
+    const { store, jobs } = this.parts;
+    const running = jobs.running().filter(({ over }) => !over);
     const take = async (some: readonly Attempt[]): Promise<void> =>
-      this.jobs.abort(await this.store.takeAborts(some));
+      jobs.abort(await store.takeAborts(some));
     await inParts(running, this.#size, take, this.health);
     return LOOK_EVERY_MS;
   }

@@ -4,6 +4,7 @@ import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { type Allowance, type ClaimTerms, admission, claimMost } from './allowance.js';
 import type { Admit } from './fair-queue.js';
 import type { Job } from './job.js';
+import type { WorkerContext } from './context.js';
 import type { Throttles } from './limits.js';
 import { type ClaimSizes, isClaimedApart } from './claim-sizes.js';
 import type { NameState, NameStates } from './name-state.js';
@@ -183,6 +184,13 @@ interface Admitted {
   pauseLeftMs: number;
 }
 
+interface SlotParts extends Pick<WorkerContext, 'claimBatch'> {
+  names: NameStates;
+  throttles: Throttles;
+  sizes: ClaimSizes;
+  queue: Pick<TimerQueue, 'take'>;
+}
+
 /** What becomes of slots. */
 interface SlotPort {
   /** A call of that name has given its slot back. */
@@ -196,31 +204,28 @@ export class SlotKeeper {
   #stalledRuns = false;
 
   constructor(
-    private readonly names: NameStates,
-    private readonly claimBatch: number,
-    private readonly throttles: Throttles,
-    private readonly sizes: ClaimSizes,
-    private readonly queue: Pick<TimerQueue, 'take'>,
+    private readonly parts: SlotParts,
     private readonly to: SlotPort,
   ) {}
 
   /** Takes out of the queue what one claim asks for. @param nowMs `performance.now()` */
   admit(nowMs: number): Admitted {
-    const claim = new NextClaim(this, this.names, this.sizes.mayClaimApart, {
+    const { names, sizes, throttles, claimBatch, queue } = this.parts;
+    const claim = new NextClaim(this, names, sizes.mayClaimApart, {
       nowMs,
-      limitsNowMs: this.throttles.nowMs(),
-      isLimitedInFlight: this.throttles.isAsking,
-      claimBatch: this.claimBatch,
+      limitsNowMs: throttles.nowMs(),
+      isLimitedInFlight: throttles.isAsking,
+      claimBatch,
       isAsked: false,
     });
-    const taken = this.queue.take((entry, name) => claim.admit(entry, name), !this.#stalledRuns);
+    const taken = queue.take((entry, name) => claim.admit(entry, name), !this.#stalledRuns);
     if (taken === 'stalled') this.#stalledRuns = true;
     return { calls: claim.calls, pauseLeftMs: claim.pacedUntilMs - nowMs };
   }
 
   /** For a prefetched call. */
   take(name: NameState): boolean {
-    const hasSlot = this.names.acquire(name);
+    const hasSlot = this.parts.names.acquire(name);
     if (hasSlot) name.leave();
     return hasSlot;
   }
@@ -228,7 +233,7 @@ export class SlotKeeper {
   release(first: Job, name: NameState): void {
     if (first.stalled) this.#stalledRuns = false;
     if (name.mayShare(first)) name.batchEnded();
-    this.names.release(name);
+    this.parts.names.release(name);
     this.to.freed(name);
   }
 

@@ -1,7 +1,5 @@
-import type { Nodes } from '../cluster/nodes.js';
-import type { Notifier } from '../cluster/notifier.js';
 import type { Wake } from '../store/rows/delay-rows.js';
-import type { Idle } from '../tasks/recurring-task.js';
+import type { WorkerContext } from './context.js';
 import type { Source } from './job.js';
 import type { TimerQueue } from './timer-queue.js';
 
@@ -15,27 +13,24 @@ export interface WrittenAt {
 
 /** Sends a committed wake where it belongs: into this node's timer queue, to its owner as a hint, or nowhere. */
 export class Announcer {
-  /**
-   * @param limits a load finds in time what is due later than these, also on a node that is idle
-   * @param worker of this node, if it runs handlers
-   */
+  /** @param worker of this node, if it runs handlers */
   constructor(
-    private readonly nodes: Nodes,
-    private readonly notifier: Notifier,
-    private readonly limits: { horizonMs: number; idleForMs: number | null },
-    private readonly worker: { queue: TimerQueue; idle: Idle } | undefined,
+    private readonly node: Pick<WorkerContext, 'nodes' | 'notifier' | 'options'>,
+    private readonly worker: (Pick<WorkerContext, 'idle'> & { queue: TimerQueue }) | undefined,
   ) {}
 
   /** @param written when the row was written: its transaction may have taken long to commit */
   announce(wake: Wake, written: WrittenAt, source: Source): void {
     const nowMs = written.databaseMs + performance.now() - written.monotonicMs;
-    const { horizonMs, idleForMs } = this.limits;
+    const { nodes, notifier, options } = this.node;
+    // A load finds in time what is due later than these, also on a node that is idle.
+    const { horizonMs, idleForMs } = options;
     const inMs = wake.wakeMs - nowMs;
     this.worker?.idle.disturb();
-    const isOwn = this.nodes.owns(wake.id, wake.name, wake.group);
+    const isOwn = nodes.owns(wake.id, wake.name, wake.group);
     if (isOwn && inMs <= horizonMs) this.worker?.queue.offer(wake, source);
     // With `idleFor` also its own: if this node dies, no idle node would look.
     const isForOthers = !isOwn || idleForMs !== null;
-    if (isForOthers && inMs <= Math.max(horizonMs, idleForMs ?? 0)) this.notifier.send(wake);
+    if (isForOthers && inMs <= Math.max(horizonMs, idleForMs ?? 0)) notifier.send(wake);
   }
 }

@@ -41,21 +41,21 @@ export const NO_HOLDER: Holder = {
   release: () => {},
 };
 
-export interface Extras extends Pick<Delay, 'group' | 'headers'> {
+export interface RowExtras extends Pick<Delay, 'group' | 'headers'> {
   repeat: StoredRepeat | null;
 }
 
 /** Shared by all delays without extras. */
-const NONE: Extras = { group: null, headers: Object.freeze({}), repeat: null };
+const NONE: RowExtras = { group: null, headers: Object.freeze({}), repeat: null };
 
 /**
  * The handler, events and channels share the headers, so none of them may change them.
  * @param text the `extras` column, as the claim returned it
  */
-export function extrasOf(text: string | null): Extras {
+export function readExtras(text: string | null): RowExtras {
   if (text === null) return NONE;
-  const { group, headers, repeat } = JSON.parse(text) as Omit<Extras, 'headers'> & {
-    headers: Extras['headers'] | null;
+  const { group, headers, repeat } = JSON.parse(text) as Omit<RowExtras, 'headers'> & {
+    headers: RowExtras['headers'] | null;
   };
   return { group, headers: headers === null ? NONE.headers : Object.freeze(headers), repeat };
 }
@@ -66,6 +66,9 @@ export class Attempt {
   readonly epoch: number;
   readonly name: string;
   readonly key: string | null;
+  readonly extras: RowExtras;
+  /** Null: the delay does not recur. */
+  occurrence: Occurrence | null = null;
 
   /** What runs it, until its outcome is decided. */
   holder!: Holder;
@@ -92,7 +95,6 @@ export class Attempt {
    * @param leaseEndsAtMs `performance.now()` at which the lease ends, counted from before the claim
    * was sent: never later than by the database's clock
    * @param latenessMs start minus due on the database's clock; grows while it waits for a slot
-   * @param occurrence null: the delay does not recur
    * @param onDead null: an attempt of the handler
    */
   constructor(
@@ -100,14 +102,13 @@ export class Attempt {
     readonly handler: Handler,
     public leaseEndsAtMs: number,
     public latenessMs: number,
-    readonly occurrence: Occurrence | null = null,
     readonly onDead: OnDead | null = null,
-    readonly extras: Extras = extrasOf(row.extras),
   ) {
     this.id = row.id;
     this.epoch = row.epoch;
     this.name = row.name;
     this.key = row.key;
+    this.extras = readExtras(row.extras);
   }
 
   get event(): AttemptEvent {
@@ -254,7 +255,7 @@ export class OnDead {
   }
 
   /** Until the next call. */
-  waitMs({ latenessMs }: Attempt, outcome: Outcome): number {
+  nextCallInMs({ latenessMs }: Attempt, outcome: Outcome): number {
     if (outcome.kind === 'postponed' || outcome.kind === 'unbegun') return outcome.waitMs;
     if (outcome.kind === 'released') return 0;
     return Math.min(AGAIN_MS_MAX, Math.max(AGAIN_MS_MIN, latenessMs * SHARE_OF_LATENESS));
@@ -266,7 +267,8 @@ export class OnDead {
     if (kind === 'released' || kind === 'aborted') ends.end(kind, attempt);
     else if (kind === 'postponed') ends.end(kind, attempt, { waitMs });
     else if (kind !== 'unbegun') {
-      const cause = causeOf(outcome);
+      const reason = 'reason' in outcome ? outcome.reason : undefined;
+      const cause = 'error' in outcome ? outcome.error : reason;
       const error = `@OnDeadDelay of ${attempt.handler.location}: ${describeError(cause)}`;
       ends.end('retrying', attempt, { error, cause, waitMs });
     }
@@ -280,9 +282,4 @@ interface AttemptReport {
     attempt: Attempt,
     more?: { error?: string; cause?: unknown; waitMs?: number },
   ): void;
-}
-
-function causeOf(outcome: Outcome): unknown {
-  if ('error' in outcome) return outcome.error;
-  return 'reason' in outcome ? outcome.reason : undefined;
 }

@@ -29,11 +29,11 @@ export interface BatcherParts<Item> {
 }
 
 /** `gone`: the row is no longer the item's. `refused`: Postgres will accept no form of the item. */
-export type Written = 'written' | 'gone' | 'refused';
+export type BatchResult = 'written' | 'gone' | 'refused';
 
 interface Pending<Item> {
   item: Item;
-  tell: (result: Written, item: Item) => void;
+  tell: (result: BatchResult, item: Item) => void;
   reduced: number;
   timesLocked: number;
   /** A statement with it failed, and may have been committed all the same. */
@@ -186,7 +186,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     this.#reduced.push(pending);
   }
 
-  #tell(pending: Pending<Item>, result: Written): void {
+  #tell(pending: Pending<Item>, result: BatchResult): void {
     // First: what it adds is waited for as well.
     pending.tell(result, pending.item);
     this.open.done();

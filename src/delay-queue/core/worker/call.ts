@@ -42,31 +42,29 @@ const POSTPONED_MS_MIN = 100;
  *
  * @param stopping set when giving up now costs no attempt
  */
-export function outcomeOf(error: unknown, stopping: Stopping | undefined): Outcome {
+export function toOutcome(error: unknown, stopping: Stopping | undefined): Outcome {
   try {
-    return meantBy(error, stopping);
+    if (meansDiscard(error)) return { kind: 'discarded', reason: error.reason };
+    if (meansPostpone(error)) return toPostponed(error);
   } catch {
     return { kind: 'failed', error };
   }
-}
-
-/** Like {@link outcomeOf}, while a payload is read: another version may know its shape or key. */
-export function outcomeOfReading(error: unknown, stopping: Stopping | undefined): Outcome {
-  const outcome = outcomeOf(error, stopping);
-  return outcome.kind === 'failed' ? { kind: 'unreadable', error: outcome.error } : outcome;
-}
-
-function meantBy(error: unknown, stopping: Stopping | undefined): Outcome {
-  if (meansDiscard(error)) return { kind: 'discarded', reason: error.reason };
-  if (meansPostpone(error)) {
-    try {
-      const waitMs = Math.max(POSTPONED_MS_MIN, parseDurationMs(error.after, 'after'));
-      return { kind: 'postponed', waitMs };
-    } catch (invalid) {
-      return { kind: 'failed', error: invalid };
-    }
-  }
   return stopping === undefined ? { kind: 'failed', error } : { kind: stopping };
+}
+
+function toPostponed(error: { after: Duration }): Outcome {
+  try {
+    const waitMs = Math.max(POSTPONED_MS_MIN, parseDurationMs(error.after, 'after'));
+    return { kind: 'postponed', waitMs };
+  } catch (invalid) {
+    return { kind: 'failed', error: invalid };
+  }
+}
+
+/** Like {@link toOutcome}, while a payload is read: another version may know its shape or key. */
+export function toReadingOutcome(error: unknown, stopping: Stopping | undefined): Outcome {
+  const outcome = toOutcome(error, stopping);
+  return outcome.kind === 'failed' ? { kind: 'unreadable', error: outcome.error } : outcome;
 }
 
 /**
@@ -302,7 +300,7 @@ export class Call implements ActingCall, Holder {
 
   /** Makes this run the last of that delay, or of all of the batch. @throws DelayInvalidError */
   stopRepeating(delay: unknown): void {
-    const id = delay === undefined ? undefined : idOf(delay);
+    const id = delay === undefined ? undefined : readId(delay);
     const chosen = this.#open.filter((each) => id === undefined || String(each.id) === id);
     if (this.over || chosen.length === 0) {
       throw new DelayInvalidError('delay', 'must be of this run, before its outcome is decided');
@@ -416,7 +414,7 @@ function buildDelay({ row, extras, latenessMs }: Attempt, payload: unknown): Del
 
 function createContext(call: Call): DelayContext {
   const { onDead, manager, client } = call;
-  if (onDead === null) return new Context(call);
+  if (onDead === null) return new HandlerContext(call);
   const { error, cause } = onDead;
   const ctx: DeadDelayContext = {
     manager: manager as EntityManager,
@@ -430,7 +428,7 @@ function createContext(call: Call): DelayContext {
 }
 
 /** A class: a getter in an object literal would be created for each call. */
-class Context implements DelayContext {
+class HandlerContext implements DelayContext {
   readonly #call: Call;
   readonly manager: EntityManager | undefined;
 
@@ -465,7 +463,7 @@ function createBatchContext(
     if (call.over) {
       throw new DelayInvalidError('delay', 'the batch is over: its outcome is decided');
     }
-    if (!call.say(idOf(delay), outcomeOf(error, call.stopping))) {
+    if (!call.say(readId(delay), toOutcome(error, call.stopping))) {
       throw new DelayInvalidError('delay', `must be one of the batch, not ${shown(delay)}`);
     }
   };
@@ -486,7 +484,7 @@ function createBatchContext(
   };
 }
 
-const idOf = (delay: unknown): unknown =>
+const readId = (delay: unknown): unknown =>
   readable('delay', () =>
     typeof delay === 'object' && delay !== null && 'id' in delay ? delay.id : undefined,
   );

@@ -1,16 +1,12 @@
 import { type DelayClaimMessage, delayChannels, traced } from '../api/channels.js';
 import { describeError } from '../api/error-text.js';
-import type { DelayEvents } from '../api/events.js';
-import type { DatabaseClock } from '../database/database-clock.js';
 import {
   isLasting,
   isRefusedByServer,
   isTooMuch,
   readSqlState,
 } from '../database/driver-errors.js';
-import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import { type Occurrence, readOccurrence } from '../recurrence/occurrence.js';
-import type { AttemptStore } from '../store/attempt.store.js';
+import { readOccurrence } from '../recurrence/occurrence.js';
 import type { LimitLeft, LimitStore, LimitRule } from '../store/limit.store.js';
 import type { ClaimedRow } from '../store/rows/answers.js';
 import type { ClaimRequest } from '../store/rows/attempt-rows.js';
@@ -18,26 +14,27 @@ import { groupText } from '../store/rows/delay-rows.js';
 import { isUnreadable } from '../store/rows/row-rules.js';
 import { type Growth, pauseMs, retryPauseMs } from '../tasks/pauses.js';
 import { TaskHealth } from '../tasks/task-health.js';
-import { Attempt, type Extras, extrasOf, NO_HOLDER } from './attempt.js';
+import { Attempt, NO_HOLDER, type RowExtras } from './attempt.js';
+import { ClaimSizes } from './claim-sizes.js';
 import { type Completer, UNREADABLE } from './completer.js';
+import type { WorkerContext } from './context.js';
 import type { Job } from './job.js';
-import type { Jobs } from './jobs.js';
 import type { TimerQueue } from './timer-queue.js';
 import type { Throttles } from './limits.js';
-import type { ClaimSizes } from './claim-sizes.js';
+import type { NameStates } from './name-state.js';
 
 const FIRST_MS = new Date('0001-01-01T00:00:00Z').getTime();
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** Why no handler may get this row, although a claim could read it. Undefined: it is readable. */
-function unreadableIn(row: ClaimedRow, extras: Extras): string | undefined {
+function whyUnreadable({ row, extras }: Attempt): string | undefined {
   if (!isInstant(row.due_ms)) return isUnreadable('due_at');
   if (!isInstant(row.created_ms)) return isUnreadable('created_at');
   if (row.attempts < 1) return isUnreadable('attempts');
   return row.extras === null ? undefined : unreadableExtras(extras);
 }
 
-function unreadableExtras({ group, headers, repeat }: Record<keyof Extras, unknown>) {
+function unreadableExtras({ group, headers, repeat }: Record<keyof RowExtras, unknown>) {
   if (group === '') return isUnreadable('group_id');
   if (!isObject(headers)) return isUnreadable('headers');
   const values = Object.values(headers);
@@ -69,20 +66,18 @@ interface NotAnswered {
   pauseMs: number;
 }
 
-interface ClaimerParts {
-  store: AttemptStore;
-  limited: LimitStore;
+interface ClaimerParts extends Pick<
+  WorkerContext,
+  'store' | 'limitStore' | 'registry' | 'clock' | 'jobs' | 'events' | 'claimBatch'
+> {
   throttles: Throttles;
-  registry: HandlerRegistry;
-  clock: DatabaseClock;
   queue: TimerQueue;
   completer: Completer;
-  jobs: Jobs;
-  sizes: ClaimSizes;
-  events: DelayEvents;
+  names: Pick<NameStates, 'of'>;
 }
 
 export class Claimer {
+  readonly sizes: ClaimSizes;
   readonly #health: TaskHealth;
   #failures = 0;
   /** The last failed claim may still be committed, and hides its rows until then. */
@@ -92,6 +87,7 @@ export class Claimer {
 
   constructor(private readonly parts: ClaimerParts) {
     this.#health = new TaskHealth(parts.events, 'claim');
+    this.sizes = new ClaimSizes(parts.claimBatch, parts.names);
   }
 
   /** From now on every claimed row is given back. */
@@ -121,7 +117,7 @@ export class Claimer {
     message?: DelayClaimMessage,
   ): Promise<Claimed | NotAnswered> {
     const requests = entries.map((entry) => this.#request(entry));
-    const ended = this.parts.sizes.begin(entries);
+    const ended = this.sizes.begin(entries);
     const askedAtMs = performance.now();
     let rows: ClaimedRow[];
     let left: LimitLeft[] = [];
@@ -135,7 +131,7 @@ export class Claimer {
     } finally {
       ended();
     }
-    this.parts.sizes.worked(entries, performance.now() - askedAtMs);
+    this.sizes.worked(entries, performance.now() - askedAtMs);
     if (rows.length > 0 || !this.#mayBeHidden) this.#worked();
     // Keeps the clock of a busy node right: no other statement is answered as fast as a claim.
     if (rows[0]) this.parts.clock.sample(askedAtMs, performance.now(), rows[0].now_ms);
@@ -167,27 +163,28 @@ export class Claimer {
       this.parts.completer.giveBack(row.id, row.epoch);
       return undefined;
     }
-    const extras = extrasOf(row.extras);
-    const why = unreadableIn(row, extras);
-    if (why !== undefined) {
-      this.parts.completer.setAside(row, why);
+    const startedMs = this.#startedMs(row, askedAtMs);
+    const attempt = new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
+    const why = whyUnreadable(attempt);
+    if (why === undefined) return attempt.extras.repeat === null ? attempt : this.#recur(attempt);
+    this.parts.completer.setAside(attempt, why);
+    return undefined;
+  }
+
+  /** What is due is the instant that the run stands for. */
+  #recur(attempt: Attempt): Attempt | undefined {
+    const { row, extras } = attempt;
+    const clock = this.parts.clock.afterReading(row.now_ms, performance.now());
+    const occurrence = readOccurrence(extras.repeat, row.due_ms, clock);
+    if (occurrence === null) return this.#unreadable(attempt);
+    attempt.occurrence = occurrence;
+    if (occurrence.isMissed && row.attempts === 1) {
+      this.parts.completer.skip(attempt);
       return undefined;
     }
-    const startedMs = this.#startedMs(row, askedAtMs);
-    let [of, occurrence]: [ClaimedRow, Occurrence | null] = [row, null];
-    if (extras.repeat !== null) {
-      const clock = this.parts.clock.afterReading(row.now_ms, performance.now());
-      occurrence = readOccurrence(extras.repeat, row.due_ms, clock);
-      if (occurrence?.isMissed === true && row.attempts === 1) {
-        this.parts.completer.skip({ id: row.id, epoch: row.epoch, latenessMs: 0, occurrence });
-        return undefined;
-      }
-      of = { ...row, due_ms: occurrence?.dueMs ?? row.due_ms };
-    }
-    const latenessMs = startedMs - of.due_ms;
-    const attempt = new Attempt(of, handler, leaseEndsAtMs, latenessMs, occurrence, null, extras);
-    const isReadable = extras.repeat === null || occurrence !== null;
-    return isReadable ? attempt : this.#unreadable(attempt);
+    attempt.latenessMs += row.due_ms - occurrence.dueMs;
+    row.due_ms = occurrence.dueMs;
+    return attempt;
   }
 
   /** For lateness only: the clock's estimate, within the bounds that the claim's answer gives. */
@@ -213,7 +210,7 @@ export class Claimer {
   ): ReturnType<LimitStore['claim']> {
     this.parts.throttles.ask();
     try {
-      const answer = await this.parts.limited.claim(requests, rules);
+      const answer = await this.parts.limitStore.claim(requests, rules);
       this.parts.throttles.learn(answer.left);
       return answer;
     } finally {
@@ -264,8 +261,9 @@ export class Claimer {
     const soonMs = retryPauseMs(mayBeLess ? this.#failures - REFUSED_MAX : this.#failures);
     // Once an unreadable row is set aside, the others may all be fine.
     const isMended =
-      isLasting(error) && (await this.parts.completer.deadLetters.setAside(idsOf(entries))) > 0;
-    if (mayBeLess && !isMended) this.parts.sizes.failed(entries);
+      isLasting(error) &&
+      (await this.parts.completer.deadLetters.setAside(entries.map(({ id }) => id))) > 0;
+    if (mayBeLess && !isMended) this.sizes.failed(entries);
     for (const entry of entries) {
       // Otherwise the pause of all claims is enough.
       const restMs = isAlone && mayBeLess && !isMended ? this.#restMs(entry) : 0;
@@ -282,7 +280,7 @@ export class Claimer {
    */
   #unknown(entries: readonly Job[], mayBeLess: boolean): number {
     this.#mayBeHidden = true;
-    if (mayBeLess) this.parts.sizes.failed(entries);
+    if (mayBeLess) this.sizes.failed(entries);
     for (const entry of entries) {
       const epoch = entry.epoch + 1;
       this.parts.jobs.lose(entry.id, epoch);
@@ -305,8 +303,6 @@ function errorOfOne({ id, name }: Job, error: unknown): Error {
   const code = readSqlState(error);
   return code === undefined ? told : Object.assign(told, { code });
 }
-
-const idsOf = (entries: readonly Job[]): number[] => entries.map(({ id }) => id);
 
 const filledLimits = (left: readonly LimitLeft[]): ReadonlySet<string> =>
   new Set(left.filter(({ slots }) => slots <= 0).map(({ name, group }) => groupText(name, group)));

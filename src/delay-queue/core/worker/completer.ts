@@ -1,8 +1,5 @@
 import { describeError } from '../api/error-text.js';
-import type { DelayEvents } from '../api/events.js';
 import type { GoesOn } from '../recurrence/recurrence.js';
-import type { AttemptStore } from '../store/attempt.store.js';
-import type { ClaimedRow } from '../store/rows/answers.js';
 import type { EndedOccurrence, Retry, Unread } from '../store/rows/attempt-rows.js';
 import { recurredWake } from '../store/sql/recurrences.sql.js';
 import type { Wake } from '../store/rows/delay-rows.js';
@@ -13,7 +10,6 @@ import {
   ABORTED,
   type Attempt,
   type Ending,
-  extrasOf,
   failedEnding,
   GIVE_BACK,
   HELD,
@@ -24,9 +20,9 @@ import {
   RELEASED,
 } from './attempt.js';
 import { AttemptEnds, tellSkipped } from './attempt-reports.js';
-import { Batcher, type Written } from './batcher.js';
-import { DeadLetters } from './dead-letters.js';
-import type { Jobs } from './jobs.js';
+import { Batcher, type BatchResult } from './batcher.js';
+import type { WorkerContext } from './context.js';
+import { DeadLetters, type DeadLettersPort } from './dead-letters.js';
 
 /** Only of a row that another version wrote. */
 export const UNREADABLE = 'this version cannot read how the delay recurs';
@@ -67,8 +63,6 @@ export function endOccurrence(
   };
 }
 
-const causeOf = ({ error, cause }: OnDead): Pick<OnDead, 'error' | 'cause'> => ({ error, cause });
-
 /** After that, this node may read the delay: it was given a key, for example. */
 const LEFT_TO_OTHERS_MS = 30_000;
 
@@ -84,11 +78,9 @@ interface PassOn extends Unread {
 export type ExhaustedEnd = 'claimed' | 'gone' | 'left';
 
 /** What the completer reports. */
-export interface CompleterPort {
+export interface CompleterPort extends DeadLettersPort {
   /** Outcomes were written: there is room for more. */
   wrote(): void;
-  /** The delay of an attempt that ended waits for that wake. */
-  waits(wake: Wake): void;
   /** An attempt of a name with limits is written: the limits have capacity. */
   freed(claim: Attempt): void;
   /** This node could not read the delay, and others may take it. */
@@ -107,18 +99,13 @@ export class Completer {
   readonly #retries: Batcher<Retry>;
   readonly #recurrences: Batcher<EndedOccurrence>;
   readonly #ends: AttemptEnds;
-  readonly #events: DelayEvents;
-  readonly #node: string;
   readonly #batchers;
 
-  /** @param aliveMs how long a node counts as alive without a heartbeat */
   constructor(
-    store: AttemptStore,
-    events: DelayEvents,
-    aliveMs: number,
-    private readonly jobs: Jobs,
+    private readonly node: Pick<WorkerContext, 'store' | 'events' | 'aliveMs' | 'jobs'>,
     private readonly to: CompleterPort,
   ) {
+    const { store, events } = node;
     // Each has its own health: while one of them fails, the others may work.
     const parts = () => ({
       node: store.nodeName,
@@ -148,12 +135,10 @@ export class Completer {
     this.#completions = new Batcher({ ...parts(), write: complete, removes: true, reductions: 1 });
     this.#retries = new Batcher({ ...parts(), write: retry, reductions: 1 });
     this.#recurrences = new Batcher({ ...parts(), write: recur, reductions: 1 });
-    this.#unread = new Batcher({ ...parts(), write: (items) => this.#left(store, items, aliveMs) });
+    this.#unread = new Batcher({ ...parts(), write: (items) => this.#left(items) });
     this.#batchers = [this.#unread, this.#completions, this.#retries, this.#recurrences];
     this.deadLetters = new DeadLetters(store, events, to);
     this.#ends = new AttemptEnds(events);
-    this.#events = events;
-    this.#node = store.nodeName;
   }
 
   /** Attempts that ended and are not written yet. */
@@ -168,10 +153,10 @@ export class Completer {
     if (CHECKED) invariant(attempt.over, 'what is reported has ended', attempt.id, outcome.kind);
     attempt.durationMs = performance.now() - attempt.calledAtMs;
     if (outcome.kind === 'lost') {
-      this.jobs.written(attempt);
+      this.node.jobs.written(attempt);
       return this.#ends.end('lost', attempt);
     }
-    this.jobs.ended(attempt);
+    this.node.jobs.ended(attempt);
     if (outcome.kind === 'completed') this.#complete(attempt);
     else if (attempt.onDead !== null) this.#callAgain(attempt, attempt.onDead, outcome);
     else this.#endUndone(attempt, outcome);
@@ -229,12 +214,11 @@ export class Completer {
   }
 
   /** A claimed row that cannot be read becomes a dead letter; no handler was called. */
-  setAside(row: ClaimedRow, error: string): void {
-    const { id, epoch, attempts } = row;
+  setAside({ id, epoch, row, extras }: Attempt, error: string): void {
     this.#retries.add({ id, epoch, ...setAside(error) }, (result) => {
       if (result !== 'written') return;
-      const { group, headers } = extrasOf(row.extras);
-      this.deadLetters.emit({ ...row, group, headers, attempts: attempts - 1, error });
+      const { group, headers } = extras;
+      this.deadLetters.emit({ ...row, group, headers, attempts: row.attempts - 1, error });
     });
   }
 
@@ -262,16 +246,16 @@ export class Completer {
   }
 
   #completed(attempt: Attempt): void {
-    const { onDead, goesOn, movedOn, skipped, extras } = attempt;
-    if (!movedOn)
-      tellSkipped(this.#events, this.#node, { ...attempt.row, group: extras.group }, skipped);
+    const { row, onDead, goesOn, movedOn, skipped, extras } = attempt;
+    const { events, store } = this.node;
+    if (!movedOn) tellSkipped(events, store.nodeName, { ...row, group: extras.group }, skipped);
     if (movedOn) this.#ends.end('superseded', attempt);
     else if (onDead === null) this.#ends.end('completed', attempt);
-    else this.#ends.end('dead', attempt, causeOf(onDead));
+    else this.#ends.end('dead', attempt, onDead);
     if (goesOn !== undefined) this.to.waits(goesOn);
   }
 
-  readonly #removed = (result: Written, attempt: Attempt): void => {
+  readonly #removed = (result: BatchResult, attempt: Attempt): void => {
     if (result === 'refused') return this.#endAsDead(attempt, 'completed');
     this.#written(attempt);
     if (result === 'gone') this.#notWritten(attempt);
@@ -291,7 +275,7 @@ export class Completer {
   /** Other nodes may read it: passes it on to them, and leaves it to them for a while. */
   #passOn(attempt: Attempt, cause: unknown): void {
     const { id, epoch } = attempt;
-    const waitMs = this.jobs.mayLeave ? null : LEFT_TO_OTHERS_MS;
+    const waitMs = this.node.jobs.mayLeave ? null : LEFT_TO_OTHERS_MS;
     // A write whose outcome is unknown, and whose row has moved on, has passed it.
     this.#unread.add({ id, epoch, waitMs, isPassed: true }, (result, { isPassed }) => {
       if (result !== 'gone' && !isPassed) return this.#fail(attempt, cause);
@@ -302,14 +286,15 @@ export class Completer {
     });
   }
 
-  async #left(store: AttemptStore, items: readonly PassOn[], aliveMs: number): Promise<number[]> {
+  async #left(items: readonly PassOn[]): Promise<number[]> {
+    const { store, jobs, aliveMs } = this.node;
     const rows = await store.passOn(items, aliveMs);
     const byId = new Map(items.map((item) => [item.id, item]));
     for (const { passed, wake_ms: wakeMs, ...row } of rows) {
       const item = byId.get(row.id);
       if (item !== undefined) item.isPassed = passed;
       if (!passed) continue;
-      this.jobs.leave(row.id, row.epoch, performance.now() + LEFT_TO_OTHERS_MS);
+      jobs.leave(row.id, row.epoch, performance.now() + LEFT_TO_OTHERS_MS);
       this.to.passed({ ...row, wakeMs, stalled: false });
     }
     return rows.map(({ id }) => id);
@@ -341,8 +326,8 @@ export class Completer {
       this.#written(attempt);
       this.#notWritten(attempt);
     } else {
-      this.#ends.end('exhausted', attempt, causeOf(onDead));
-      if (end === 'claimed') this.jobs.written(attempt);
+      this.#ends.end('exhausted', attempt, onDead);
+      if (end === 'claimed') this.node.jobs.written(attempt);
       else this.#retry(attempt, failedEnding(onDead.error, 0), () => {});
     }
     this.exhausted.done();
@@ -351,7 +336,7 @@ export class Completer {
 
   /** The row keeps the error of the last attempt. */
   #callAgain(attempt: Attempt, onDead: OnDead, outcome: Outcome): void {
-    const waitMs = onDead.waitMs(attempt, outcome);
+    const waitMs = onDead.nextCallInMs(attempt, outcome);
     this.#retry(attempt, failedEnding(onDead.error, waitMs), () =>
       onDead.reportAgain(this.#ends, attempt, outcome, waitMs),
     );
@@ -397,7 +382,7 @@ export class Completer {
 
   /** The row is another's by now, and the limits of its name have capacity. */
   #written(attempt: Attempt): void {
-    this.jobs.written(attempt);
+    this.node.jobs.written(attempt);
     if (attempt.handler.limits !== null) this.to.freed(attempt);
   }
 

@@ -30,6 +30,14 @@ type Reported = Omit<ExhaustedRow, 'id' | 'error' | 'headers'> & {
   headers: DelayHeaders | string | null;
 };
 
+/** What dead letters report. */
+export interface DeadLettersPort {
+  /** A recurring delay goes on to that wake. */
+  waits(wake: Wake): void;
+  /** A row was found without an attempt left. @returns whether its `@OnDeadDelay` is called now */
+  found(row: LookedRow): boolean;
+}
+
 /** Makes dead letters of rows that no attempt holds. */
 export class DeadLetters {
   readonly #unreadable: TaskHealth;
@@ -40,7 +48,7 @@ export class DeadLetters {
   constructor(
     private readonly store: AttemptStore,
     private readonly events: DelayEvents,
-    private readonly to: { waits(wake: Wake): void },
+    private readonly to: DeadLettersPort,
   ) {
     this.#unreadable = new TaskHealth(events, 'deadLetter');
     this.#exhausted = new TaskHealth(events, 'deadLetter');
@@ -71,7 +79,9 @@ export class DeadLetters {
   }
 
   /** Those that recur go on. After a failure, the scan finds the rows again. */
-  async exhausted(claims: readonly ExhaustedClaim[]): Promise<void> {
+  async exhausted(found: readonly ExhaustedClaim[]): Promise<void> {
+    const claims = found.filter(({ row }) => !this.to.found(row));
+    if (claims.length === 0) return;
     try {
       await inParts(claims, this.#size, (some) => this.#write(some), this.#exhausted);
       this.#exhausted.worked();
@@ -92,7 +102,7 @@ export class DeadLetters {
     const recurring: EndedOccurrence[] = [];
     for (const { row, maxAttempts } of claims) {
       const { id, epoch, due_ms: dueMs } = row;
-      const next = nextOf(row);
+      const next = followUp(row);
       if (next?.nextMs === undefined) once.push({ id, epoch, maxAttempts });
       else recurring.push({ id, epoch, maxAttempts, dueMs, ...next, ...DISCARDED });
     }
@@ -120,7 +130,7 @@ function readHeaders(headers: Reported['headers']): DelayHeaders {
 }
 
 /** Undefined: the delay does not recur, or this node cannot read how. */
-function nextOf({ repeat, due_ms: dueMs, now_ms: nowMs }: LookedRow): GoesOn | undefined {
+function followUp({ repeat, due_ms: dueMs, now_ms: nowMs }: LookedRow): GoesOn | undefined {
   if (repeat === null) return undefined;
   try {
     return new Recurrence(JSON.parse(repeat) as StoredRepeat).goesOn('ran', dueMs, dueMs, nowMs);

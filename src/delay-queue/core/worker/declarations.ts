@@ -1,17 +1,13 @@
-import type { DelayEvents } from '../api/events.js';
-import type { ResolvedOptions } from '../config/options.js';
 import { explainError } from '../database/driver-errors.js';
-import type { Runner } from '../database/runner.js';
 import type { Declaration } from '../handlers/handler.registry.js';
-import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { computedHere, firstDueMs, type StoredRepeat } from '../recurrence/recurrence.js';
 import { RecurrenceStore } from '../store/recurrence.store.js';
 import { inLockOrder } from '../store/rows/delay-rows.js';
-import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
 import { type Growth, pauseMs } from '../tasks/pauses.js';
 import { TaskHealth } from '../tasks/task-health.js';
 import { Condition } from '../tasks/signal.js';
-import type { Zones } from './zones.js';
+import type { WorkerContext } from './context.js';
 
 /** Pauses before rows that run or are locked are tried again, doubled each time. */
 const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
@@ -29,27 +25,17 @@ export class Declarations extends RecurringTask {
   #times = 0;
 
   readonly #store: RecurrenceStore;
-  readonly #deployment: string | undefined;
-  readonly #schema: string;
 
   constructor(
-    runner: Runner,
-    {
-      installation,
-      historyKept,
-      nodeName,
-      deployment,
-    }: Pick<ResolvedOptions, 'installation' | 'historyKept' | 'nodeName' | 'deployment'>,
-    private readonly registry: HandlerRegistry,
-    private readonly events: DelayEvents,
-    private readonly zones: Zones,
-    idle: Idle,
+    private readonly parts: Pick<
+      WorkerContext,
+      'connections' | 'options' | 'registry' | 'events' | 'zones' | 'idle'
+    >,
   ) {
-    super(() => this.#say(), new TaskHealth(events, 'declare'), idle);
-    this.#deployment = deployment;
-    this.#schema = installation.schema;
-    const own = deployment ?? '';
-    this.#store = new RecurrenceStore(runner, installation, historyKept, nodeName, own);
+    super(() => this.#say(), new TaskHealth(parts.events, 'declare'), parts.idle);
+    const { installation, historyKept, nodeName, deployment = '' } = parts.options;
+    const { connections: runner, registry } = parts;
+    this.#store = new RecurrenceStore(runner, installation, historyKept, nodeName, deployment);
     this.#left = registry.declarations();
   }
 
@@ -64,14 +50,14 @@ export class Declarations extends RecurringTask {
    * Declares everything again, for a test that has removed it: due as if the node had just started.
    */
   async sayAgain(): Promise<void> {
-    await this.#store.declare(await this.#rowsOf(this.registry.declarations()));
+    await this.#store.declare(await this.#prepare(this.parts.registry.declarations()));
   }
 
   async #say(): Promise<number> {
     try {
       await this.#sayAll();
     } catch (error) {
-      throw explainError(error, this.#schema);
+      throw explainError(error, this.parts.options.schema);
     } finally {
       this.#said.notify();
     }
@@ -85,21 +71,21 @@ export class Declarations extends RecurringTask {
   async #sayAll(): Promise<void> {
     if (this.#left.length > 0 || !this.#store.hasSaid) await this.#declare();
     if (this.#isWithdrawn) return;
-    const { registry } = this;
+    const { registry, events, zones: zoneRules } = this.parts;
     const { gone, left } = await this.#store.withdraw(registry.names(), registry.declarations());
-    for (const [name, key, repeat] of gone) this.events.emit('withdrawn', { name, key, repeat });
+    for (const [name, key, repeat] of gone) events.emit('withdrawn', { name, key, repeat });
     this.#isWithdrawn = left === 0;
     if (this.#times > 0) return;
     const repeats = registry.declarations().map(({ repeat: how }) => how);
     const zones = repeats.flatMap((how) => ('cron' in how ? [how.timeZone] : []));
-    await this.zones.follow(zones, registry.names());
+    await zoneRules.follow(zones, registry.names());
   }
 
   async #declare(): Promise<void> {
-    const { again, foreign } = await this.#store.declare(await this.#rowsOf(this.#left));
+    const { again, foreign } = await this.#store.declare(await this.#prepare(this.#left));
     this.#left = again.map(({ declaration }) => declaration);
     for (const { name, key } of foreign) {
-      this.events.emit('advice', {
+      this.parts.events.emit('advice', {
         message:
           `${name} (${key}) recurs as another deployment declares it, not as this one does: ` +
           'use another key, or cancel that delay and restart this node',
@@ -108,9 +94,10 @@ export class Declarations extends RecurringTask {
   }
 
   /** By the database's clock: its estimate could miss an instant, or add one. */
-  async #rowsOf(declarations: readonly Declaration[]) {
+  async #prepare(declarations: readonly Declaration[]) {
     const nowMs = declarations.length === 0 ? 0 : await this.#store.nowMs();
-    const own = this.#deployment === undefined ? {} : { deployment: this.#deployment };
+    const { deployment } = this.parts.options;
+    const own = deployment === undefined ? {} : { deployment };
     const rows = declarations.map((declaration) => {
       const { name, key, payload } = declaration;
       const rule = declaration.repeat;

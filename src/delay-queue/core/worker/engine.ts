@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Optional } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { DelayConfigError, DelayShutdownError } from '../api/errors.js';
 import { DelayEvents } from '../api/events.js';
@@ -26,10 +26,11 @@ import { within } from '../tasks/signal.js';
 import { WheelService } from '../timer-wheel/wheel.service.js';
 import { AfterCommit } from '../transactions/commit-hooks.js';
 import type { WrittenAt } from './announcer.js';
-import { BUILT, type Built } from './wiring.js';
+import { BUILT, type Built } from './context.js';
 import type { WorkerVitals } from './worker.js';
 import { STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
-import { isManual, type ManualRuns } from './manual-runs.js';
+import type { ManualRuns } from './manual-runs.js';
+import { isManual } from './test-clock.js';
 import { Zones } from './zones.js';
 
 /** Postgres truncates an application's name to this length. */
@@ -45,6 +46,7 @@ export interface EngineVitals {
 /** Life cycle of the engine: starts at bootstrap, drains before the DataSource closes. */
 @Injectable()
 export class Engine implements ClientEngine {
+  @Optional() @Inject(BUILT) private readonly built: Built = () => {};
   readonly afterCommit: AfterCommit;
   /** Where its statements run; undefined before its start. */
   connections: EngineConnections | undefined;
@@ -68,7 +70,6 @@ export class Engine implements ClientEngine {
     private readonly registry: HandlerRegistry,
     private readonly wheel: WheelService,
     private readonly events: DelayEvents,
-    @Inject(BUILT) private readonly built: Built,
   ) {
     this.afterCommit = new AfterCommit(dataSource);
     this.#isWanted = options.autorun || isManual(options);
@@ -235,7 +236,7 @@ export class Engine implements ClientEngine {
 
   /** Set once a node with a `manual` worker has started. */
   get manual(): ManualRuns | undefined {
-    return this.#switch?.worker?.parts.manual;
+    return this.#switch?.worker?.manual;
   }
 
   disarm(id: number): void {

@@ -1,14 +1,11 @@
-import type { DelayEvents } from '../api/events.js';
 import { inOwnScope } from '../tasks/own-scope.js';
-import { type WheelService } from '../timer-wheel/wheel.service.js';
 import { type Deadline, Deadlines } from '../timer-wheel/deadlines.js';
-
 import type { Attempt, Outcome } from './attempt.js';
 import { BeginCoolDown } from './begin-cool-down.js';
-import type { AttemptStarts } from './attempt-reports.js';
+import { AttemptStarts } from './attempt-reports.js';
 import type { Call } from './call.js';
-import type { Completer } from './completer.js';
-import { type FencedParts, FencedTransaction } from './fenced-transaction.js';
+import type { WorkerContext } from './context.js';
+import { FencedTransaction } from './fenced-transaction.js';
 import type { NameStates } from './name-state.js';
 import { awaitedLocks } from './timeout-cause.js';
 import { invoke } from './invoke.js';
@@ -21,20 +18,18 @@ const QUIET_MS = 1_000;
 const GIVEN_BACK_MS_MAX = 500;
 
 /** What began with a call, and may outlast its decision. */
-interface Running {
+interface Run {
   outcome: Promise<Outcome>;
   timeout: Deadline | undefined;
   transaction?: FencedTransaction;
 }
 
-interface ExecutorParts {
-  wheel: WheelService;
-  fenced: FencedParts;
-  completer: Pick<Completer, 'report'>;
-  names: Pick<NameStates, 'overrun' | 'overrunEnded'>;
-  events: DelayEvents;
-  callsMax: number;
-  starts: AttemptStarts;
+export interface ExecutorParts extends Pick<
+  WorkerContext,
+  'wheel' | 'dataSource' | 'store' | 'connections' | 'registry' | 'options' | 'events'
+> {
+  completer: { report(attempt: Attempt, outcome: Outcome): void };
+  names: Pick<NameStates, 'inAll' | 'overrun' | 'overrunEnded'>;
 }
 
 /** Runs calls: invokes the handler, decides the outcome, reports it, and releases the slot. */
@@ -43,11 +38,16 @@ export class Executor {
   /** Of calls that released their slots, so that they take no room from the deadlines above. */
   readonly #quiet: Deadlines;
   readonly #beginCoolDown: BeginCoolDown;
+  readonly #starts: AttemptStarts;
 
   constructor(private readonly parts: ExecutorParts) {
-    this.#deadlines = new Deadlines(parts.wheel, parts.callsMax);
-    this.#quiet = new Deadlines(parts.wheel, parts.callsMax);
-    this.#beginCoolDown = new BeginCoolDown(parts.events);
+    const { wheel, names, registry, events, options } = parts;
+    // A call of `@OnDeadDelay` takes no slot; one runs at a time.
+    const callsMax = names.inAll + (registry.all().some(({ onDead }) => onDead) ? 1 : 0);
+    this.#deadlines = new Deadlines(wheel, callsMax);
+    this.#quiet = new Deadlines(wheel, callsMax);
+    this.#beginCoolDown = new BeginCoolDown(events);
+    this.#starts = new AttemptStarts(events, options.nodeName, options.telemetry);
   }
 
   /** If the handler returns no promise, the outcome is decided and the slot free on return. */
@@ -84,7 +84,7 @@ export class Executor {
   /** Its lease is not renewed: half of it may go by until the handler is called. */
   #inTransaction(call: Call): void {
     const { leaseMs, timeoutMs } = call.handler;
-    const transaction = new FencedTransaction(this.parts.fenced, call);
+    const transaction = new FencedTransaction(this.parts, call);
     const beginsByMs = performance.now() + leaseMs / 2;
     const timeout = this.#deadlines.set(beginsByMs, () => void this.#timeOut(call));
     const outcome = transaction.run(() => {
@@ -97,25 +97,24 @@ export class Executor {
 
   /** Asks first what the handler waits for: with its session, its locks are gone. */
   async #timeOut(call: Call): Promise<void> {
-    const locks = call.called ? await awaitedLocks(this.parts.fenced.engine, call.pid) : [];
+    const locks = call.called ? await awaitedLocks(this.parts.connections, call.pid) : [];
     if (!call.over) call.timeOut(locks);
   }
 
   #invoke(call: Call): Outcome | Promise<Outcome> {
     const nowMs = performance.now();
     for (const attempt of call.attempts) attempt.calledAtMs = nowMs;
-    return call.handler.own ? this.#inOwn(call) : this.parts.starts.begin(call, invoke);
+    return call.handler.own ? this.#inOwn(call) : this.#starts.begin(call, invoke);
   }
 
   async #inOwn(call: Call): Promise<Outcome> {
-    const { store, engine } = this.parts.fenced;
-    const own = new OwnTransaction(store, engine, call);
+    const own = new OwnTransaction(this.parts.store, this.parts.connections, call);
     call.complete = own.complete;
-    return await own.end(await this.parts.starts.begin(call, invoke));
+    return await own.end(await this.#starts.begin(call, invoke));
   }
 
   /** Whatever comes first decides the call: its handler, its timeout, or the end of its lease. */
-  #await(call: Call, running: Running): void {
+  #await(call: Call, running: Run): void {
     const [first] = call.attempts as readonly [Attempt];
     call.onCut = (outcome) => {
       this.#end(call, running, outcome);
@@ -130,14 +129,14 @@ export class Executor {
     });
   }
 
-  #end(call: Call, running: Running, outcome: Outcome): void {
+  #end(call: Call, running: Run, outcome: Outcome): void {
     running.timeout?.off();
     if (outcome.kind === 'unbegun') this.#unbegun(call, running, outcome.error);
     else this.end(call, outcome);
   }
 
   /** While one waits for its connection, and for a while after, another would do no better. */
-  #unbegun(call: Call, { outcome }: Running, error: unknown): void {
+  #unbegun(call: Call, { outcome }: Run, error: unknown): void {
     const restMs = this.#beginCoolDown.failed(error, performance.now());
     // The cool-down keeps this node from claiming it at once. Another node may do better.
     const waitMs = Math.min(restMs, GIVEN_BACK_MS_MAX);

@@ -7,10 +7,10 @@ import type { Outcome } from './attempt.js';
 import type { Call } from './call.js';
 import { type RemovalStore, Removal } from './removal.js';
 
-export interface FencedParts {
+interface FencedParts {
   dataSource: DataSource;
   store: RemovalStore;
-  engine: SessionsEngine;
+  connections: SessionsEngine;
 }
 
 /**
@@ -35,7 +35,7 @@ export class FencedTransaction {
   async run(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
     let session: AttemptSession;
     try {
-      session = await AttemptSession.open(this.parts.dataSource, this.parts.engine);
+      session = await AttemptSession.open(this.parts.dataSource, this.parts.connections);
     } catch (error) {
       return unbegun(error);
     }

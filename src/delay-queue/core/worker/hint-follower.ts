@@ -1,11 +1,10 @@
 import type { Nodes } from '../cluster/nodes.js';
 import type { Notifier } from '../cluster/notifier.js';
 import type { Hint, HintedWake, Vacancy } from '../cluster/hint.js';
-import type { DatabaseClock } from '../database/database-clock.js';
-import type { Idle } from '../tasks/recurring-task.js';
 import { Paced } from '../tasks/trigger.js';
-import { AbortWatch } from './abort-watch.js';
+import type { AbortWatch } from './abort-watch.js';
 import type { Attempt } from './attempt.js';
+import type { WorkerContext } from './context.js';
 import { HintedRows } from './hinted-rows.js';
 import type { Throttles } from './limits.js';
 import type { Loader } from './loader.js';
@@ -23,16 +22,14 @@ const VACANCY_PAUSE_MS = 10;
 /** Names and groups of one round of vacancies. What exceeds it waits for the next look at its limit. */
 const VACANCIES_MAX = 10_000;
 
-interface HintParts {
-  queue: Pick<TimerQueue, 'isOpen' | 'offer'>;
-  loader: Pick<Loader, 'nodesChanged'>;
-  rows: Pick<HintedRows, 'ask' | 'stop'>;
-  aborts: Pick<AbortWatch, 'hinted'>;
-  throttles: Pick<Throttles, 'freedElsewhere'>;
-  nodes: Pick<Nodes, 'mayRun' | 'ownsHinted' | 'isShared'>;
-  clock: Pick<DatabaseClock, 'nowMs'>;
-  idle: Pick<Idle, 'disturb'>;
-  options: { nodeName: string; horizonMs: number };
+export interface HintParts extends Pick<
+  WorkerContext,
+  'store' | 'nodes' | 'clock' | 'idle' | 'options' | 'events'
+> {
+  queue: TimerQueue;
+  loader: Loader;
+  aborts: AbortWatch;
+  throttles: Throttles;
 }
 
 /**
@@ -40,11 +37,13 @@ interface HintParts {
  * makes this node read rows earlier, and its cost does not grow with the number of hints.
  */
 export class HintFollower {
+  readonly #rows: HintedRows;
   readonly #loads: Paced;
   readonly #vacancies: Paced;
   #vacant = new Map<string, Vacancy>();
 
   constructor(private readonly parts: HintParts) {
+    this.#rows = new HintedRows(parts);
     this.#loads = new Paced(() => parts.loader.nodesChanged(), LOAD_PAUSE_MS);
     this.#vacancies = new Paced(() => this.#reportVacancies(), VACANCY_PAUSE_MS);
   }
@@ -71,7 +70,7 @@ export class HintFollower {
 
   async stop(): Promise<void> {
     for (const each of [this.#loads, this.#vacancies]) each.stop();
-    await this.parts.rows.stop();
+    await this.#rows.stop();
   }
 
   /**
@@ -80,7 +79,7 @@ export class HintFollower {
    * @returns false when there was no room for all: a load finds the rest
    */
   #offerNear(wakes: readonly HintedWake[], isAnyones: boolean): boolean {
-    const { queue, rows, nodes, clock, idle, options } = this.parts;
+    const { queue, nodes, clock, idle, options } = this.parts;
     if (!queue.isOpen) return true;
     // Also for another node's share, as that node may be idle or gone, and for what is due before the next load.
     if (wakes.some(({ name }) => nodes.mayRun(name, null))) idle.disturb();
@@ -91,7 +90,9 @@ export class HintFollower {
       if (wakeMs > nearMs || !nodes.mayRun(name, null)) continue;
       if (!isAnyones && !nodes.ownsHinted(id, name, number)) continue;
       const isTaken =
-        number === null ? queue.offer({ ...wake, group: null }, 'hinted') : rows.ask(id, isAnyones);
+        number === null
+          ? queue.offer({ ...wake, group: null }, 'hinted')
+          : this.#rows.ask(id, isAnyones);
       if (!isTaken) hasRoom = false;
     }
     return hasRoom;
@@ -117,15 +118,11 @@ export class HintFollower {
 
 /** An attempt under limits has ended here: claims that wait for its capacity may look, here and on other nodes. */
 export function reportVacancy(
-  { row }: Pick<Attempt, 'row'>,
+  { name, extras }: Pick<Attempt, 'name' | 'extras'>,
   throttles: Pick<Throttles, 'freed'>,
   nodes: Pick<Nodes, 'isShared'>,
   notifier: Pick<Notifier, 'sendVacant'>,
 ): void {
-  const group = groupOf(row.extras);
-  throttles.freed(row.name, group);
-  if (nodes.isShared(row.name)) notifier.sendVacant(row.name, group);
+  throttles.freed(name, extras.group);
+  if (nodes.isShared(name)) notifier.sendVacant(name, extras.group);
 }
-
-const groupOf = (extras: string | null): string | null =>
-  extras === null ? null : (JSON.parse(extras) as { group: string | null }).group;

@@ -1,8 +1,7 @@
-import type { DelayEvents } from '../api/events.js';
-import type { AttemptStore } from '../store/attempt.store.js';
 import { StatementSize, inParts } from '../store/statement-size.js';
 import { Paced } from '../tasks/trigger.js';
 import { TaskHealth } from '../tasks/task-health.js';
+import type { WorkerContext } from './context.js';
 import type { TimerQueue } from './timer-queue.js';
 
 const BATCH_MAX = 1_000;
@@ -25,12 +24,11 @@ export class HintedRows {
   #stopped = false;
 
   constructor(
-    private readonly store: Pick<AttemptStore, 'lookAt'>,
-    private readonly queue: Pick<TimerQueue, 'offer'>,
-    private readonly horizonMs: number,
-    events: DelayEvents,
+    private readonly parts: Pick<WorkerContext, 'store' | 'options' | 'events'> & {
+      queue: TimerQueue;
+    },
   ) {
-    this.#health = new TaskHealth(events, 'lookup');
+    this.#health = new TaskHealth(parts.events, 'lookup');
     this.#look = new Paced(() => (this.#looking ??= this.#lookAtAll()), PAUSE_MS);
   }
 
@@ -63,13 +61,14 @@ export class HintedRows {
   }
 
   async #lookAt(asked: readonly [id: number, refused: boolean][]): Promise<void> {
-    const rows = await this.store.lookAt(asked.map(([id]) => id));
+    const { store, queue, options } = this.parts;
+    const rows = await store.lookAt(asked.map(([id]) => id));
     const refused = new Map(asked);
     for (const { id, epoch, name, group, failed, node, ...row } of rows) {
       const { wake_ms: wakeMs, now_ms: nowMs } = row;
-      if (this.#stopped || wakeMs === null || wakeMs - nowMs > this.horizonMs) continue;
+      if (this.#stopped || wakeMs === null || wakeMs - nowMs > options.horizonMs) continue;
       const wake = { id, epoch, name, group, wakeMs, failed, stalled: node !== null };
-      this.queue.offer(refused.get(id) ? { ...wake, refused: true } : wake, 'confirmed');
+      queue.offer(refused.get(id) ? { ...wake, refused: true } : wake, 'confirmed');
     }
   }
 }

@@ -5,11 +5,11 @@ import { runAs } from '../transactions/handler-context.js';
 import type { Attempt, Outcome } from './attempt.js';
 import {
   type Call,
-  outcomeOfReading,
+  toReadingOutcome,
   plainArguments,
   argumentsWith,
   type HandlerArguments,
-  outcomeOf,
+  toOutcome,
 } from './call.js';
 import { runMiddleware } from './middleware.js';
 
@@ -32,7 +32,7 @@ export async function readPayloads(
       payloads.set(attempt, await read(attempt.row.payload, attempt));
     } catch (error) {
       if (attempt.onDead?.isUndecodable(error)) payloads.set(attempt, undefined);
-      else unread.set(attempt, outcomeOfReading(error, call.stopping));
+      else unread.set(attempt, toReadingOutcome(error, call.stopping));
     }
   }
   call.isReading = false;
@@ -74,7 +74,7 @@ function handled(
   try {
     given = argumentsFor(call);
   } catch (error) {
-    return outcomeOfReading(error, call.stopping);
+    return toReadingOutcome(error, call.stopping);
   }
   try {
     const { work, ctx } = given;
@@ -88,9 +88,9 @@ function handled(
     if (!(result instanceof Promise)) return COMPLETED;
     return result.then(
       () => COMPLETED,
-      (error: unknown) => outcomeOf(error, call.stopping),
+      (error: unknown) => toOutcome(error, call.stopping),
     );
   } catch (error) {
-    return outcomeOf(error, call.stopping);
+    return toOutcome(error, call.stopping);
   }
 }

@@ -52,12 +52,12 @@ export class Jobs {
 
   /** Attempts whose handlers run, or wait for a slot. */
   running(): Attempt[] {
-    return attemptsOf(this.#in.claimed);
+    return listAttempts(this.#in.claimed);
   }
 
   /** Attempts that ended and are not written. */
   unwritten(): Attempt[] {
-    return attemptsOf(this.#in.ended);
+    return listAttempts(this.#in.ended);
   }
 
   /** The attempt of that delay that runs here. */
@@ -243,5 +243,5 @@ export class Jobs {
   }
 }
 
-const attemptsOf = (jobs: ReadonlySet<Job>): Attempt[] =>
+const listAttempts = (jobs: ReadonlySet<Job>): Attempt[] =>
   [...jobs].flatMap(({ attempt }) => attempt ?? []);

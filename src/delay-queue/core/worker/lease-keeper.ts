@@ -1,10 +1,8 @@
-import type { DelayEvents } from '../api/events.js';
-import type { AttemptStore } from '../store/attempt.store.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { TaskHealth } from '../tasks/task-health.js';
 import type { Attempt } from './attempt.js';
-import type { Jobs } from './jobs.js';
+import type { WorkerContext } from './context.js';
 
 const BATCH_MAX = 1_000;
 
@@ -19,14 +17,14 @@ export class LeaseKeeper extends RecurringTask {
   readonly #size: StatementSize;
   #watch: NodeJS.Timeout | undefined;
 
+  readonly #leaseMs: number;
+
   constructor(
-    private readonly store: AttemptStore,
-    private readonly jobs: Jobs,
-    private readonly leaseMs: number,
-    events: DelayEvents,
+    private readonly parts: Pick<WorkerContext, 'store' | 'jobs' | 'options' | 'events'>,
   ) {
-    super(() => this.#keep(), new TaskHealth(events, 'renew'));
-    this.#size = new StatementSize(BATCH_MAX, leaseMs / 8);
+    super(() => this.#keep(), new TaskHealth(parts.events, 'renew'));
+    this.#leaseMs = parts.options.leaseMs;
+    this.#size = new StatementSize(BATCH_MAX, this.#leaseMs / 8);
   }
 
   override start(): void {
@@ -42,14 +40,14 @@ export class LeaseKeeper extends RecurringTask {
 
   /** Often enough for one renewal to fail and the next to be in time. */
   get #everyMs(): number {
-    return this.leaseMs / 4;
+    return this.#leaseMs / 4;
   }
 
   async #keep(): Promise<number> {
     const now = performance.now();
     // Renewed once half of a lease is gone, so short attempts cost no statement. The oldest first.
-    const old = [...this.#plain(), ...this.jobs.unwritten()]
-      .filter((attempt) => attempt.leaseEndsAtMs - now < this.leaseMs / 2)
+    const old = [...this.#plain(), ...this.parts.jobs.unwritten()]
+      .filter((attempt) => attempt.leaseEndsAtMs - now < this.#leaseMs / 2)
       .toSorted((a, b) => a.leaseEndsAtMs - b.leaseEndsAtMs);
     await inParts(old, this.#size, (some) => this.#renew(some), this.health);
     return this.#everyMs;
@@ -57,14 +55,14 @@ export class LeaseKeeper extends RecurringTask {
 
   async #renew(attempts: readonly Attempt[]): Promise<void> {
     const askedAtMs = performance.now();
-    const renewed = new Set(await this.store.renew(attempts, this.leaseMs));
+    const renewed = new Set(await this.parts.store.renew(attempts, this.#leaseMs));
     const missing: Attempt[] = [];
     for (const attempt of attempts) {
-      if (renewed.has(attempt.id)) attempt.leaseEndsAtMs = askedAtMs + this.leaseMs;
+      if (renewed.has(attempt.id)) attempt.leaseEndsAtMs = askedAtMs + this.#leaseMs;
       else missing.push(attempt);
     }
     if (missing.length === 0) return;
-    const rows = await this.store.lookAt(missing.map((attempt) => attempt.id));
+    const rows = await this.parts.store.lookAt(missing.map((attempt) => attempt.id));
     const epochs = new Map(rows.map((row) => [row.id, row.epoch]));
     for (const attempt of missing) {
       // Locked by another session: the lease still holds, and the next run tries again. A row that
@@ -83,7 +81,7 @@ export class LeaseKeeper extends RecurringTask {
   }
 
   #plain(): Attempt[] {
-    return this.jobs
+    return this.parts.jobs
       .running()
       .filter(({ handler, over }) => !handler.transactional && !handler.own && !over);
   }

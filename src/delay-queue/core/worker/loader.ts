@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { delayChannels, traced } from '../api/channels.js';
-import type { DelayEvents } from '../api/events.js';
-import type { HintListener } from '../cluster/listener.js';
-import { type Nodes } from '../cluster/nodes.js';
 import { NameWatch } from '../cluster/name-watch.js';
-import type { DatabaseClock } from '../database/database-clock.js';
-import type { NodeStore } from '../store/node.store.js';
 import type { WakeCursor, LoadedPage, Shares } from '../store/rows/delay-rows.js';
-import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
 import { StatementSize } from '../store/statement-size.js';
-import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
 import { TaskHealth } from '../tasks/task-health.js';
+import type { WorkerContext } from './context.js';
 import type { TimerQueue } from './timer-queue.js';
 
 /** Rows of one statement. Parsing more than a few thousand would block the event loop. */
@@ -21,16 +16,11 @@ const GRACE_MS = 5_000;
 
 const NO_SHARES: Shares = { names: [], counts: [], ranks: [], byGroup: [], leftOut: [] };
 
-interface LoaderParts {
-  nodeStore: NodeStore;
-  nodes: Nodes;
-  clock: DatabaseClock;
-  options: { horizonMs: number; loadEveryMs: number };
+export interface LoaderParts extends Pick<
+  WorkerContext,
+  'nodeStore' | 'nodes' | 'clock' | 'options' | 'aliveMs' | 'listener' | 'idle' | 'events'
+> {
   queue: TimerQueue;
-  /** What other nodes see of this one. */
-  listener: Pick<HintListener, 'ask' | 'missed' | 'presentSession'>;
-  idle: Idle;
-  events: DelayEvents;
 }
 
 /**
@@ -168,7 +158,7 @@ export class Loader extends RecurringTask {
       {
         horizonMs: this.parts.options.horizonMs,
         limit: this.#onlyBeats ? 0 : limit,
-        peersWithinMs: this.parts.options.loadEveryMs * LOADS_MISSED_MAX,
+        peersWithinMs: this.parts.aliveMs,
         isPresent: session !== undefined,
         instance: this.#instance,
       },

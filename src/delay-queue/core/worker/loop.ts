@@ -11,7 +11,6 @@ import type { Executor } from './executor.js';
 import type { Job } from './job.js';
 import type { MissedClaims } from './missed-claims.js';
 import type { HandlerConnections, NameState, NameStates, WaitingCall } from './name-state.js';
-import type { Scanner } from './scanner.js';
 import type { TimerQueue } from './timer-queue.js';
 
 /** Claims in flight: one is answered while the delays of the next become due. */
@@ -33,7 +32,8 @@ export interface LoopParts {
   missed: Pick<MissedClaims, 'lookAfter'>;
   executor: Pick<Executor, 'end' | 'run'>;
   completer: Pick<Completer, 'size'>;
-  scanner: Pick<Scanner, 'goOn'>;
+  /** What waits for room in the queue. */
+  scanner: { goOn(): void };
 }
 
 /**

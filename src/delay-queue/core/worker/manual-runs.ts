@@ -1,18 +1,15 @@
 import { inWords, quoted } from '../api/error-text.js';
 import { DelayShutdownError, DelayUnstableError } from '../api/errors.js';
-import type { ResolvedOptions } from '../config/options.js';
-import type { Runner, Transactor } from '../database/runner.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { within } from '../tasks/signal.js';
 import type { Completer } from './completer.js';
+import type { WorkerContext } from './context.js';
 import type { Declarations } from './declarations.js';
-import type { Jobs } from './jobs.js';
 import type { TimerQueue } from './timer-queue.js';
 import type { Throttles } from './limits.js';
 import type { Loader } from './loader.js';
-import type { Loop } from './loop.js';
 import type { Reruns } from './reruns.js';
-import { TestClock } from './test-clock.js';
+import type { TestClock } from './test-clock.js';
 
 const COUNTED_EVERY_MS = 1_000;
 
@@ -24,17 +21,12 @@ const LOCKED_MAX_MS = 3_000;
  */
 const TURN_MS = 20;
 
-export const isManual = ({ worker }: Pick<ResolvedOptions, 'worker'>): boolean =>
-  worker === 'manual';
-
-interface Parts {
+interface ManualParts extends Pick<WorkerContext, 'connections' | 'jobs'> {
   loader: Loader;
   throttles: Throttles;
   queue: TimerQueue;
-  loop: Loop;
-  jobs: Jobs;
+  loop: { readonly isClaiming: boolean; whenAnswered(): Promise<void> };
   completer: Completer;
-  clock: TestClock;
   declarations: Declarations;
   reruns: Reruns;
 }
@@ -46,12 +38,12 @@ export class ManualRuns {
   #ended: Error | undefined;
 
   constructor(
-    private readonly parts: Parts,
-    readonly runner: Runner & Transactor,
+    private readonly parts: ManualParts,
+    readonly clock: TestClock,
   ) {}
 
-  get clock(): TestClock {
-    return this.parts.clock;
+  get runner(): WorkerContext['connections'] {
+    return this.parts.connections;
   }
 
   /**
@@ -100,9 +92,8 @@ export class ManualRuns {
    * @param atMs where the clock stands then; undefined: it is the database's
    */
   async clear(atMs: number | undefined): Promise<void> {
-    const { clock, declarations } = this.parts;
-    await clock.wipe(atMs);
-    await declarations.sayAgain();
+    await this.clock.wipe(atMs);
+    await this.parts.declarations.sayAgain();
   }
 
   /** Attempts that run, in words. */

@@ -1,26 +1,17 @@
-import type { DelayEvents } from '../api/events.js';
-import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { AttemptStore } from '../store/attempt.store.js';
 import type { LookedRow } from '../store/sql/attempts.sql.js';
 import { type Growth, pauseMs } from '../tasks/pauses.js';
 import { TaskHealth } from '../tasks/task-health.js';
+import type { WorkerContext } from './context.js';
 import type { DeadLetters, ExhaustedClaim } from './dead-letters.js';
 import type { Job } from './job.js';
-import type { Jobs } from './jobs.js';
-import type { OnDeadCalls } from './on-dead-calls.js';
 import type { TimerQueue } from './timer-queue.js';
 
 /** Pauses before the next look at a locked row: doubled from the first to the last. */
 const LOCKED: Growth = { firstMs: 4, factor: 2, lastMs: 2_000, jitter: 0.5 };
 
-interface MissedParts {
-  store: AttemptStore;
-  registry: HandlerRegistry;
+interface MissedParts extends Pick<WorkerContext, 'store' | 'registry' | 'jobs' | 'events'> {
   queue: TimerQueue;
-  jobs: Jobs;
-  onDeadCalls: Pick<OnDeadCalls, 'take'>;
   deadLetters: DeadLetters;
-  events: DelayEvents;
 }
 
 /** What became of the rows that a claim asked for and did not get. */
@@ -54,8 +45,7 @@ export class MissedClaims {
         this.parts.queue.again(entry, row.wake_ms - row.now_ms, row.wake_ms);
       else if (row.attempts >= this.#maxAttempts(row)) {
         this.parts.queue.forget(entry);
-        if (!this.parts.onDeadCalls.take(row))
-          exhausted.push({ row, maxAttempts: this.#maxAttempts(row) });
+        exhausted.push({ row, maxAttempts: this.#maxAttempts(row) });
       } else this.#locked(entry);
     }
     if (exhausted.length > 0) await this.parts.deadLetters.exhausted(exhausted);

@@ -1,22 +1,24 @@
-import type { DelayEvents } from '../api/events.js';
-import type { Handler, HandlerRegistry } from '../handlers/handler.registry.js';
+import type { Handler } from '../handlers/handler.registry.js';
 import { readOccurrence } from '../recurrence/occurrence.js';
-import type { AttemptStore } from '../store/attempt.store.js';
 import type { OnDeadRow } from '../store/rows/answers.js';
 import type { LookedRow } from '../store/sql/attempts.sql.js';
 import { lockedPauseMs, rest, retryPauseMs } from '../tasks/pauses.js';
 import { TaskHealth } from '../tasks/task-health.js';
 import { Condition, within } from '../tasks/signal.js';
-import { type Outstanding } from '../tasks/outstanding.js';
-import { Attempt, extrasOf, OnDead } from './attempt.js';
+import { Attempt, OnDead } from './attempt.js';
 import { Call } from './call.js';
-import type { ExhaustedEnd } from './completer.js';
+import type { Completer, ExhaustedEnd } from './completer.js';
+import type { WorkerContext } from './context.js';
 import { EXHAUSTED } from './dead-letters.js';
 import type { Executor } from './executor.js';
-import type { Jobs } from './jobs.js';
 
 /** Found rows that wait here; the scan finds the others again. */
 const WAITING_MAX = 1_000;
+
+export interface OnDeadParts extends Pick<WorkerContext, 'store' | 'registry' | 'jobs' | 'events'> {
+  executor: Pick<Executor, 'run'>;
+  completer: Pick<Completer, 'exhausted'>;
+}
 
 /** A delay whose `@OnDeadDelay` is to be called. */
 interface ExhaustedDelay {
@@ -44,15 +46,8 @@ export class OnDeadCalls {
   #isShut = false;
   #isClosed = false;
 
-  constructor(
-    private readonly store: Pick<AttemptStore, 'claimExhausted' | 'lookAt' | 'nodeName'>,
-    private readonly registry: HandlerRegistry,
-    private readonly executor: Pick<Executor, 'run'>,
-    private readonly jobs: Jobs,
-    private readonly outstanding: Outstanding,
-    events: DelayEvents,
-  ) {
-    this.#health = new TaskHealth(events, 'deadLetter');
+  constructor(private readonly parts: OnDeadParts) {
+    this.#health = new TaskHealth(parts.events, 'deadLetter');
   }
 
   /** Its last attempt failed here, and its lease is kept. Resolves when the row was claimed, or not. */
@@ -63,12 +58,13 @@ export class OnDeadCalls {
 
   /** Takes a row that was found without an attempt left. @returns false: its name has no method */
   take({ id, epoch, name }: LookedRow): boolean {
-    const handler = this.registry.get(name)?.onDead;
+    const { registry, completer } = this.parts;
+    const handler = registry.get(name)?.onDead;
     if (handler === undefined) return false;
     const hasRoom = this.#waiting.size < WAITING_MAX && !this.#isShut;
     if (hasRoom && !this.#waiting.has(id)) {
-      this.outstanding.add();
-      const end = (): void => this.outstanding.done();
+      completer.exhausted.add();
+      const end = (): void => completer.exhausted.done();
       this.#add({ id, epoch, handler, onDead: undefined, tries: 0, end });
     }
     return true;
@@ -113,13 +109,16 @@ export class OnDeadCalls {
   }
 
   /** @returns undefined when it was not claimed, and is over or tried again later */
-  async #claim(delay: ExhaustedDelay): Promise<Claimed | undefined> {
+  async #claim(delay: ExhaustedDelay): Promise<LeasedRow | undefined> {
     const { id, epoch, handler, onDead } = delay;
     const { leaseMs, maxAttempts } = handler;
     const isHeld = onDead !== undefined;
     const leaseEndsAtMs = performance.now() + leaseMs;
     try {
-      const row = await this.store.claimExhausted({ id, epoch, leaseMs, maxAttempts }, isHeld);
+      const row = await this.parts.store.claimExhausted(
+        { id, epoch, leaseMs, maxAttempts },
+        isHeld,
+      );
       // The transaction of the last attempt may hold the row until its session has ended.
       const isLocked = row === undefined && isHeld && (await this.#isOurs(delay));
       this.#health.worked();
@@ -134,23 +133,25 @@ export class OnDeadCalls {
   }
 
   /** Resolves when the call gives its slot back. */
-  #call({ row, leaseEndsAtMs }: Claimed, { handler, onDead, end }: ExhaustedDelay): Promise<void> {
+  #call(
+    { row, leaseEndsAtMs }: LeasedRow,
+    { handler, onDead, end }: ExhaustedDelay,
+  ): Promise<void> {
     const clock = { readMs: row.now_ms, leastMs: () => row.now_ms };
-    const occurrence = readOccurrence(extrasOf(row.extras).repeat, row.due_ms, clock);
-    const latenessMs = row.now_ms - row.due_ms;
     const kind = onDead ?? new OnDead(row.last_error ?? EXHAUSTED, undefined);
-    const attempt = new Attempt(row, handler, leaseEndsAtMs, latenessMs, occurrence, kind);
-    this.jobs.adopt(attempt);
+    const attempt = new Attempt(row, handler, leaseEndsAtMs, row.now_ms - row.due_ms, kind);
+    attempt.occurrence = readOccurrence(attempt.extras.repeat, row.due_ms, clock);
+    this.parts.jobs.adopt(attempt);
     return new Promise((release) => {
-      this.executor.run(new Call(handler, [attempt], { release: () => release() }));
+      this.parts.executor.run(new Call(handler, [attempt], { release: () => release() }));
       end('claimed');
     });
   }
 
   /** Whether it is still leased under the epoch of its last attempt. */
   async #isOurs({ id, epoch }: ExhaustedDelay): Promise<boolean> {
-    const [row] = await this.store.lookAt([id]);
-    return row?.epoch === epoch && row.node === this.store.nodeName;
+    const [row] = await this.parts.store.lookAt([id]);
+    return row?.epoch === epoch && row.node === this.parts.store.nodeName;
   }
 
   /** The others come first. The scan finds a row again that is not held. */
@@ -160,7 +161,7 @@ export class OnDeadCalls {
   }
 }
 
-interface Claimed {
+interface LeasedRow {
   row: OnDeadRow;
   leaseEndsAtMs: number;
 }

@@ -1,9 +1,8 @@
-import type { DelayEvents } from '../api/events.js';
 import { LOCK_NOT_AVAILABLE, readSqlState } from '../database/driver-errors.js';
-import type { Runner } from '../database/runner.js';
-import type { Rerun, RerunPlaced, RerunStore } from '../store/rerun.store.js';
-import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { type Rerun, type RerunPlaced, RerunStore } from '../store/rerun.store.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
 import { TaskHealth } from '../tasks/task-health.js';
+import type { WorkerContext } from './context.js';
 
 const PAGE_MAX = 1_000;
 
@@ -18,14 +17,11 @@ export class Reruns extends RecurringTask {
   #isPending = false;
 
   constructor(
-    private readonly store: RerunStore,
-    private readonly runner: Runner,
-    private readonly everyMs: number,
-    events: DelayEvents,
-    private readonly idle: Idle,
+    private readonly parts: Pick<WorkerContext, 'connections' | 'options' | 'events' | 'idle'>,
     private readonly onPlaced: (placed: RerunPlaced) => void,
+    private readonly store = new RerunStore(parts.options.installation, parts.options.historyKept),
   ) {
-    super(() => this.#look(), new TaskHealth(events, 'rerun'), idle);
+    super(() => this.#look(), new TaskHealth(parts.events, 'rerun'), parts.idle);
   }
 
   ended(): void {
@@ -35,13 +31,13 @@ export class Reruns extends RecurringTask {
   async #look(): Promise<number> {
     this.#isPending = await this.pass();
     // Each kept rerun waits for a run that ends soon, here or elsewhere.
-    if (this.#isPending) this.idle.disturb();
-    return this.#isPending ? PENDING_EVERY_MS : this.everyMs;
+    if (this.#isPending) this.parts.idle.disturb();
+    return this.#isPending ? PENDING_EVERY_MS : this.parts.options.loadEveryMs;
   }
 
   /** @returns whether a rerun is still kept, or may be behind the page */
   async pass(): Promise<boolean> {
-    const kept = await this.store.all(this.runner, PAGE_MAX);
+    const kept = await this.store.all(this.parts.connections, PAGE_MAX);
     const errors: unknown[] = [];
     let left = 0;
     for (const rerun of kept) {
@@ -59,7 +55,7 @@ export class Reruns extends RecurringTask {
   /** One at a time: a transaction that inserts the same key delays only that rerun. */
   async #place(rerun: Rerun): Promise<boolean> {
     try {
-      const placed = await this.store.place(this.runner, rerun);
+      const placed = await this.store.place(this.parts.connections, rerun);
       if (placed) this.onPlaced(placed);
       return placed !== undefined;
     } catch (error) {

@@ -1,11 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { delayChannels, traced } from '../api/channels.js';
-import type { DelayEvents } from '../api/events.js';
-import type { Nodes } from '../cluster/nodes.js';
-import type { NodeStore } from '../store/node.store.js';
 import type { Shares, SweptPage, WakeCursor } from '../store/rows/delay-rows.js';
-import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
 import { TaskHealth } from '../tasks/task-health.js';
+import type { WorkerContext } from './context.js';
 import type { TimerQueue } from './timer-queue.js';
 import { FullNames, SkipAhead } from './skip-ahead.js';
 import { ScanSize } from './scan-size.js';
@@ -30,14 +28,11 @@ const NODES_MEET_MS = 200;
  */
 const HELP_AFTER_MS = 1_000;
 
-interface ScannerParts {
-  nodeStore: NodeStore;
-  nodes: Nodes;
-  options: { leaseMs: number };
+export interface ScannerParts extends Pick<
+  WorkerContext,
+  'nodeStore' | 'nodes' | 'options' | 'listener' | 'events' | 'idle'
+> {
   queue: TimerQueue;
-  listener: { processLock: { number: string } };
-  events: DelayEvents;
-  idle?: Idle;
 }
 
 /**

@@ -1,5 +1,9 @@
+import type { ResolvedOptions } from '../config/options.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import type { TestClockState, TestClockStore } from '../store/test-clock.store.js';
+
+export const isManual = ({ worker }: Pick<ResolvedOptions, 'worker'>): boolean =>
+  worker === 'manual';
 
 /**
  * The clock of a node with a `manual` worker, which its statements read (docs/adr/0003). Only a

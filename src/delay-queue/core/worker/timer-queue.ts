@@ -1,16 +1,13 @@
-import type { Nodes } from '../cluster/nodes.js';
-import type { DatabaseClock } from '../database/database-clock.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';
 import { inOwnScope } from '../tasks/own-scope.js';
 import { Condition } from '../tasks/signal.js';
 import type { WheelChannel } from '../timer-wheel/wheel.channel.js';
-import type { WheelService } from '../timer-wheel/wheel.service.js';
 import type { Attempt } from './attempt.js';
+import type { WorkerContext } from './context.js';
 import type { NameStates } from './name-state.js';
 import { type Admit, ReadyQueue, type Taken } from './fair-queue.js';
 import { Job, type Source } from './job.js';
-import type { Jobs } from './jobs.js';
 
 /** Entries in memory: at 1,000 delays a second a horizon of 30 s holds 30,000. */
 const ENTRIES_MAX = 200_000;
@@ -21,20 +18,11 @@ const READY_MAX = 50_000;
 /** Hinted wakes take at most a tenth of the room: any role that can NOTIFY could fill it. */
 const HINTED_SHARE = 10;
 
-interface QueueParts {
-  clock: DatabaseClock;
-  nodes: Nodes;
-  jobs: Jobs;
+interface QueueParts extends Pick<
+  WorkerContext,
+  'wheel' | 'clock' | 'nodes' | 'jobs' | 'options' | 'claimBatch'
+> {
   names: Pick<NameStates, 'of'>;
-}
-
-interface QueueLimits {
-  /** Entries of one claim, at most. */
-  claimBatch: number;
-  /** A load finds in time what is due later. */
-  horizonMs: number;
-  /** Watched at a time, at most. */
-  entriesMax?: number;
 }
 
 /** What the timer queue reports. */
@@ -58,7 +46,6 @@ export interface QueuePort {
 export class TimerQueue {
   readonly ready: ReadyQueue;
   readonly #channel: WheelChannel;
-  readonly #entriesMax: number;
   /** Overdue on arrival: these skip the wheel and are handed over together in the next turn. */
   #overdue: Job[] = [];
   #turn: NodeJS.Immediate | undefined;
@@ -69,14 +56,13 @@ export class TimerQueue {
   overflows = 0;
   #isOpen = false;
 
+  /** @param entriesMax watched at a time, at most */
   constructor(
-    wheel: WheelService,
     private readonly parts: QueueParts,
-    private readonly limits: QueueLimits,
     private readonly to: QueuePort,
+    private readonly entriesMax = ENTRIES_MAX,
   ) {
-    this.#entriesMax = limits.entriesMax ?? ENTRIES_MAX;
-    this.#channel = wheel.channel((ids) => this.#expire(ids), this.#entriesMax);
+    this.#channel = parts.wheel.channel((ids) => this.#expire(ids), entriesMax);
     this.ready = new ReadyQueue(parts.names);
   }
 
@@ -144,7 +130,7 @@ export class TimerQueue {
   /** Offers the next wake of a delay whose attempt has ended here, if it is within the horizon. */
   offerIfNear(wake: Wake): void {
     const inMs = wake.wakeMs - this.parts.clock.nowMs();
-    if (inMs <= this.limits.horizonMs) this.offer(wake, 'confirmed');
+    if (inMs <= this.parts.options.horizonMs) this.offer(wake, 'confirmed');
   }
 
   /** The row of that id is gone. */
@@ -155,19 +141,18 @@ export class TimerQueue {
 
   /** Whether a page of overdue rows would run soon. */
   get hasRoom(): boolean {
-    return this.#isOpen && this.ready.size < this.limits.claimBatch * 2;
+    return this.#isOpen && this.ready.size < this.parts.claimBatch * 2;
   }
 
   /** Whether more overdue rows of that name would run soon; `butNotOf` lists its full groups. */
   roomFor(name: string): { butNotOf: string[] } | undefined {
-    const { claimBatch } = this.limits;
     if (!this.#isOpen || this.ready.size >= READY_MAX) return undefined;
-    return this.ready.roomFor(name, claimBatch);
+    return this.ready.roomFor(name, this.parts.claimBatch);
   }
 
   /** Takes what one claim admits. Each entry stays known until it is forgotten or put back. */
   take(admit: Admit, mayStalled: boolean): Taken {
-    return this.ready.take(this.limits.claimBatch, admit, mayStalled);
+    return this.ready.take(this.parts.claimBatch, admit, mayStalled);
   }
 
   /** How often something was taken. */
@@ -177,7 +162,7 @@ export class TimerQueue {
 
   /** Whether few due entries could run now: the others are throttled. */
   get hasRoomBehind(): boolean {
-    return this.ready.size - this.ready.throttled < this.limits.claimBatch;
+    return this.ready.size - this.ready.throttled < this.parts.claimBatch;
   }
 
   /** For a taken entry: its row is claimed. */
@@ -286,13 +271,13 @@ export class TimerQueue {
   }
 
   get #isHintedFull(): boolean {
-    return this.#hinted >= this.#entriesMax / HINTED_SHARE;
+    return this.#hinted >= this.entriesMax / HINTED_SHARE;
   }
 
   #add(wake: Wake, hinted: boolean, scanNo: number): boolean {
     const deadlineMs = this.parts.clock.toMonotonicMs(wake.wakeMs);
     if (hinted && this.#isHintedFull) return false;
-    const isFull = this.parts.jobs.watchedCount >= this.#entriesMax;
+    const isFull = this.parts.jobs.watchedCount >= this.entriesMax;
     if (isFull && (hinted || !this.#dropFarthest(deadlineMs))) return false;
     const isOverdue = deadlineMs <= performance.now();
     const handle = isOverdue ? 0 : this.#channel.add(deadlineMs, wake.id);
@@ -302,7 +287,7 @@ export class TimerQueue {
     this.parts.jobs.watch(entry);
     if (CHECKED) {
       const { watchedCount } = this.parts.jobs;
-      invariant(watchedCount <= this.#entriesMax, 'entries', watchedCount);
+      invariant(watchedCount <= this.entriesMax, 'entries', watchedCount);
     }
     if (hinted) this.#hinted += 1;
     if (isOverdue) {

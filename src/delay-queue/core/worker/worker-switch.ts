@@ -3,14 +3,14 @@ import { AttemptStore } from '../store/attempt.store.js';
 import { within } from '../tasks/signal.js';
 import { Announcer } from './announcer.js';
 import { AbortRequests } from './abort-watch.js';
-import { isManual } from './manual-runs.js';
-import type { WorkerSetup } from './wiring.js';
+import type { WorkerSetup } from './context.js';
+import { isManual } from './test-clock.js';
 import { Worker } from './worker.js';
 
 /** How long to wait for a start: the answers that a slower one waits for may never come. */
 export const STARTS_WITHIN_MS = 5_000;
 
-interface Parts extends Omit<WorkerSetup, 'nodes'> {
+interface SwitchSetup extends Omit<WorkerSetup, 'nodes'> {
   /** Settings of the role, in words, that are too short for the engine's statements. Null: none. */
   limits: string | null;
 }
@@ -34,7 +34,7 @@ export class WorkerSwitch {
   #isClosed = false;
 
   /** @throws DelayConfigError when `transactionalConnections` are too few for its handlers */
-  constructor(private readonly parts: Parts) {
+  constructor(private readonly parts: SwitchSetup) {
     [this.announcer, this.aborts] = this.#tellers(this.#nodesServing([]));
     if (this.hasWork) this.#next = this.#crew();
   }
@@ -135,7 +135,7 @@ export class WorkerSwitch {
     const store = new AttemptStore(connections, options.installation, 'nothing', options.nodeName);
     this.parts.built(store);
     return [
-      new Announcer(nodes, notifier, options, worker?.parts),
+      new Announcer({ nodes, notifier, options }, worker?.parts),
       new AbortRequests(store, notifier, worker?.parts.jobs, events),
     ];
   }

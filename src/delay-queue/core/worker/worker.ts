@@ -1,7 +1,9 @@
 import type { Hearing } from '../cluster/hearing.js';
 import type { Handler } from '../handlers/handler.registry.js';
+import type { WorkerSetup } from './context.js';
+import { ManualRuns } from './manual-runs.js';
 import type { NameState } from './name-state.js';
-import { buildParts, type WorkerParts, type WorkerSetup } from './wiring.js';
+import { buildParts, type WorkerParts } from './wiring.js';
 
 /** How long the last outcomes may take to be written once the handlers have ended. */
 const WRITTEN_WITHIN_MS = 5_000;
@@ -16,16 +18,11 @@ export type WorkerVitals = Worker['vitals'];
 type CallsOfName = Pick<NameState, 'running' | 'prefetched'> &
   Pick<Handler, 'name' | 'concurrency'>;
 
-const callsOf = ({ handler, running, prefetched }: NameState): CallsOfName => ({
-  name: handler.name,
-  running,
-  prefetched,
-  concurrency: handler.concurrency,
-});
-
 /** The half of the engine that runs handlers, started and drained as one. */
 export class Worker {
   readonly parts: WorkerParts;
+  /** What a test runs, if this is a `manual` worker. */
+  readonly manual: ManualRuns | undefined;
   /** Whether its start is over, so that it can be drained. */
   hasStarted = false;
   #claimsAnswered: Promise<void> | undefined;
@@ -34,8 +31,10 @@ export class Worker {
   /** @throws DelayConfigError when `transactionalConnections` are too few for its handlers */
   constructor(private readonly setup: WorkerSetup) {
     this.parts = buildParts(setup);
+    const { testClock } = this.parts;
+    this.manual = testClock && new ManualRuns(this.parts, testClock);
     this.#subscribe();
-    setup.built(this, ...Object.values<unknown>({ ...this.parts }));
+    setup.built(this, this.manual, ...Object.values<unknown>({ ...this.parts }));
   }
 
   /** All subscriptions of a worker: hints, nodes, the clock, and whether it hears hints at all. */
@@ -60,13 +59,12 @@ export class Worker {
   /** @returns whether LISTEN works */
   async start(): Promise<boolean> {
     const { options, notifier } = this.setup;
-    const { listener, loader, declarations, leaseKeeper, aborts, scanner, pruners, manual } =
-      this.parts;
+    const { listener, loader, declarations, leaseKeeper, aborts, scanner, pruners } = this.parts;
     const listens = await listener.start();
     this.#adapt(listener.hearing);
-    if (manual !== undefined) {
+    if (this.manual !== undefined) {
       loader.onlyBeat();
-      await manual.clock.read();
+      await this.manual.clock.read();
     }
     try {
       await loader.join();
@@ -76,7 +74,7 @@ export class Worker {
     }
     await declarations.start();
     for (const each of [loader, leaseKeeper, aborts]) each.start();
-    if (manual === undefined && !this.isShut) {
+    if (this.manual === undefined && !this.isShut) {
       this.parts.queue.open();
       for (const each of [scanner, this.parts.reruns, ...pruners]) each.start();
     }
@@ -103,7 +101,9 @@ export class Worker {
     const { loader, idle, names, queue, jobs } = this.parts;
     const found = (name: string): CallsOfName | undefined => {
       const state = names.find(name);
-      return state && callsOf(state);
+      if (state === undefined) return undefined;
+      const { handler, running, prefetched } = state;
+      return { name, running, prefetched, concurrency: handler.concurrency };
     };
     return {
       loads: loader.loads,
@@ -130,7 +130,7 @@ export class Worker {
    */
   shut(): void {
     if (this.#claimsAnswered !== undefined) return;
-    this.parts.manual?.end();
+    this.manual?.end();
     this.#claimsAnswered = this.parts.loop.stop();
     this.parts.onDeadCalls.shut();
     this.parts.jobs.close();
