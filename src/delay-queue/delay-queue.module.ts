@@ -42,7 +42,7 @@ import { HandlerRegistry } from './core/handlers/handler.registry.js';
 import { DISCOVERY, NestEnhancers, ofThisCopy } from './core/handlers/enhancers.js';
 import { WheelAlarm } from './core/timer-wheel/wheel-alarm.js';
 import { WheelService } from './core/timer-wheel/wheel.service.js';
-import { Engine } from './core/worker/engine.js';
+import { Engine } from './core/engine/engine.js';
 import { FirstModule, LastModule, takePlaces, hearEnds } from './core/module/module-ends.js';
 
 /** Has the option `telemetry` observe this node, from before the first call until it has stopped. */

@@ -3,7 +3,7 @@ import { DelayHealth, type HealthOptions, type HealthReason } from 'nestjs-delay
 import { Client } from 'pg';
 import { RESOLVED_OPTIONS } from '../../src/delay-queue/core/config/options.js';
 import { DatabaseClock } from '../../src/delay-queue/core/database/database-clock.js';
-import { Engine } from '../../src/delay-queue/core/worker/engine.js';
+import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 import { occupyAttempts } from '../support/attempt-sessions.js';
 import { type DelayNode, fencedHandler, plainHandler } from '../support/delay-node.js';
 import { IS_LISTENER } from '../support/listener.js';

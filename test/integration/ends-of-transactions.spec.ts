@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayRolledBackError } from 'nestjs-delay-queue';
 import type { PoolClient } from 'pg';
 import type { EntityManager, QueryRunner } from 'typeorm';
-import { Engine } from '../../src/delay-queue/core/worker/engine.js';
+import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 import { OneNode } from '../support/one-node.js';
 import type { Witnessed } from '../support/parts.js';
 

@@ -9,7 +9,7 @@ import {
 } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { RESOLVED_OPTIONS } from '../../src/delay-queue/core/config/options.js';
-import { Engine } from '../../src/delay-queue/core/worker/engine.js';
+import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 import { type DelayNode, fencedHandler, plainHandler } from '../support/delay-node.js';
 import { occupyAttempts } from '../support/attempt-sessions.js';
 import { until } from '../support/until.js';

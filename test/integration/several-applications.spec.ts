@@ -5,7 +5,7 @@ import { DelayQueueModule, delayQueueMigrations, DelayService } from 'nestjs-del
 import type { Pool, PoolClient } from 'pg';
 import { DataSource } from 'typeorm';
 import { randomOf } from '../../src/random.js';
-import { Engine } from '../../src/delay-queue/core/worker/engine.js';
+import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import '../support/delay-payloads.js';
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { Engine } from '../../src/delay-queue/core/worker/engine.js';
+import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 import { plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 import { Parts, type Witnessed } from '../support/parts.js';

@@ -30,9 +30,7 @@ export const CHANNELS_AND_EVENTS: Readonly<Record<string, Mutant>> = {
   },
   'ends-no-released-attempt': {
     about: 'leaves an attempt open that it gives back',
-    patches: [
-      patch(COMPLETER, "RELEASED, () => this.#ends.end('released', attempt)", 'RELEASED, () => {}'),
-    ],
+    patches: [patch(COMPLETER, "RELEASED, 'released')", 'RELEASED)')],
     tests: attempts,
   },
   'ends-no-exhausted-attempt': {

@@ -32,9 +32,7 @@ export const LIVES: Readonly<Record<string, Mutant>> = {
   },
   'blames-who-is-late-at-the-end': {
     about: 'takes an attempt for a timeout while the application closes',
-    patches: [
-      patch('core/worker/call.ts', "this.#isClosing && outcome.kind === 'failed'", 'false'),
-    ],
+    patches: [patch('core/worker/call.ts', "this.#isClosing && given.kind === 'failed'", 'false')],
     tests: LIFE,
   },
   'calls-at-the-end': {
@@ -46,7 +44,7 @@ export const LIVES: Readonly<Record<string, Mutant>> = {
   },
   'connects-without-settings': {
     about: 'takes the settings of a DataSource that has none yet',
-    patches: [patch('core/worker/engine.ts', 'if (!isInitialized)', 'if (false)')],
+    patches: [patch('core/engine/start.ts', 'if (!isInitialized)', 'if (false)')],
     tests: ['integration/engine/odd-starts'],
   },
   'has-a-riddle': {
@@ -57,21 +55,21 @@ export const LIVES: Readonly<Record<string, Mutant>> = {
   'waits-for-hooks-in-silence': {
     about: 'says nothing while Nest calls no hooks',
     patches: [
-      patch('core/worker/engine.ts', "this.events.emit('advice', { message: NO_HOOKS });", ''),
+      patch('core/engine/engine.ts', "this.events.emit('advice', { message: NO_HOOKS });", ''),
     ],
     tests: ['integration/engine/odd-starts'],
   },
   'ends-twice': {
     about: 'ends anew with each close',
-    patches: [patch('core/worker/engine.ts', '(this.#stopped ??= this.#stop())', 'this.#stop()')],
+    patches: [patch('core/engine/engine.ts', '(this.#stopped ??= this.#stop())', 'this.#stop()')],
     tests: ['integration/engine/run-and-stop'],
   },
   'starts-by-itself': {
     about: 'takes autorun for true',
     patches: [
       patch(
-        'core/worker/engine.ts',
-        'options.autorun || isManual(options)',
+        'core/engine/engine.ts',
+        "options.autorun || options.worker === 'manual'",
         'true || options.autorun',
       ),
     ],

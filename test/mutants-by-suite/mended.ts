@@ -260,7 +260,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   'closes-half-a-start': {
     about: 'closes while it starts',
     patches: [
-      patch('core/worker/engine.ts', 'if (this.#starting === undefined) return;', 'return;'),
+      patch('core/engine/engine.ts', 'if (this.#starting === undefined) return;', 'return;'),
     ],
     tests: ['integration/engine/odd-starts'],
   },

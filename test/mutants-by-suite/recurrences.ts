@@ -149,9 +149,9 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'ends a delay whose handler asked for that and failed',
     patches: [
       patch(
-        'core/worker/completer.ts',
-        'stopsRepeating === true && (end === COMPLETED || end === onDead?.ends)',
-        'stopsRepeating === true',
+        'core/worker/occurrence-end.ts',
+        'stopsRepeating && (end === COMPLETED || end === onDead?.ends)',
+        'stopsRepeating',
       ),
     ],
     tests: ['integration/recurrences/ends'],

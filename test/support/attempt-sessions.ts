@@ -2,7 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { AttemptPool } from '../../src/delay-queue/core/database/attempt-pool.js';
-import { Engine } from '../../src/delay-queue/core/worker/engine.js';
+import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 
 /** The sessions on which a node runs transactional attempts. */
 export const attemptPoolOf = ({ app }: { app: INestApplicationContext }): AttemptPool =>

@@ -149,6 +149,6 @@ export { ZoneStore } from './store/zone.store.js';
 export { type Growth, pauseMs, rest } from './tasks/pauses.js';
 export { LATE, within } from './tasks/signal.js';
 export { WheelService } from './timer-wheel/wheel.service.js';
-export { Engine } from './worker/engine.js';
+export { Engine } from './engine/engine.js';
 export { ManualRuns } from './worker/manual-runs.js';
 export { isManual } from './worker/test-clock.js';

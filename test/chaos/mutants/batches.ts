@@ -29,7 +29,9 @@ export const BATCHES = {
   },
   'forgets-what-was-said': {
     about: 'completes a delay of which its batch handler said that it failed',
-    patches: [patch('core/worker/call.ts', '    this.#said.set(attempt, outcome);\n', '')],
+    patches: [
+      patch('core/worker/call.ts', '    (this.#said ??= new Map()).set(attempt, outcome);\n', ''),
+    ],
     seconds: 12,
   },
   'removes-half-a-batch': {

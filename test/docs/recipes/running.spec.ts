@@ -3,7 +3,7 @@ import { type INestApplication, Logger } from '@nestjs/common';
 import { DelayAdmin, DelayWorker, OnDelay } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
-import { Engine } from '../../../src/delay-queue/core/worker/engine.js';
+import { Engine } from '../../../src/delay-queue/core/engine/engine.js';
 import { PgBouncer } from '../../servers/support/pgbouncer.js';
 import { sayNotRun } from '../../servers/support/programs.js';
 import { until } from '../../support/until.js';

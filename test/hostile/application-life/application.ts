@@ -21,7 +21,7 @@ import {
 } from 'nestjs-delay-queue';
 import { setTimeout as rest } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
-import { Engine } from '../../../src/delay-queue/core/worker/engine.js';
+import { Engine } from '../../../src/delay-queue/core/engine/engine.js';
 import type { Journal } from './journal.js';
 import type { Neighbour, Program } from './program.js';
 

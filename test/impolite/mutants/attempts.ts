@@ -57,7 +57,7 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
     patches: [
       patch(
         'core/worker/completer.ts',
-        'return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});',
+        'return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs });',
         "return this.#fail(attempt, { kind: 'failed', error: outcome.error });",
       ),
     ],

@@ -33,7 +33,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: POISONED,
     patches: [
       KEEPS_WHAT_WAS_UNDONE,
-      patch('core/worker/engine.ts', "certain ? 'confirmed' : 'hinted'", "'confirmed'"),
+      patch('core/engine/engine.ts', "certain ? 'confirmed' : 'hinted'", "'confirmed'"),
     ],
     kinds: ['callers'],
     programs: 30,

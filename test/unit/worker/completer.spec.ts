@@ -243,7 +243,7 @@ describe('what recurs', () => {
 });
 
 const skip = async (id: number, of: Occurrence): Promise<void> => {
-  completer.skip({ id, epoch: 1, latenessMs: 5, occurrence: of });
+  completer.skip({ id, epoch: 1, latenessMs: 5, occurrence: of } as Attempt);
   await drained();
 };
 

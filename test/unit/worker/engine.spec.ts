@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Engine } from '../../../src/delay-queue/core/worker/engine.js';
+import { Engine } from '../../../src/delay-queue/core/engine/engine.js';
 
 /** An application has a second from its first delay to its hooks. */
 const HOOKS_WITHIN_MS = 1_000;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Engine } from '../worker/engine.js';
+import { Engine } from '../engine/engine.js';
 
 /**
  * Starts and stops the worker of this node by hand: after a leader election, or once the

@@ -11,7 +11,7 @@ import { type Attempt, deadEvent, endFields } from './attempt.js';
 import type { Call } from './call.js';
 
 /** What an event about the end of an attempt has beside the fields of all. */
-interface Ended {
+export interface Ended {
   error?: string;
   /** What the handler threw. */
   cause?: unknown;

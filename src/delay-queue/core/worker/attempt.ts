@@ -261,25 +261,19 @@ export class OnDead {
     return Math.min(AGAIN_MS_MAX, Math.max(AGAIN_MS_MIN, latenessMs * SHARE_OF_LATENESS));
   }
 
-  /** Reports a call that did not succeed, once that is written. */
-  reportAgain(ends: AttemptReport, attempt: Attempt, outcome: Outcome, waitMs: number): void {
+  /** What is reported of a call that did not succeed, once that is written. */
+  tellAgain(
+    { handler }: Attempt,
+    outcome: Outcome,
+    waitMs: number,
+  ): [end?: AttemptEnd, told?: { error?: string; cause?: unknown; waitMs: number }] {
     const { kind } = outcome;
-    if (kind === 'released' || kind === 'aborted') ends.end(kind, attempt);
-    else if (kind === 'postponed') ends.end(kind, attempt, { waitMs });
-    else if (kind !== 'unbegun') {
-      const reason = 'reason' in outcome ? outcome.reason : undefined;
-      const cause = 'error' in outcome ? outcome.error : reason;
-      const error = `@OnDeadDelay of ${attempt.handler.location}: ${describeError(cause)}`;
-      ends.end('retrying', attempt, { error, cause, waitMs });
-    }
+    if (kind === 'unbegun') return [];
+    if (kind === 'released' || kind === 'aborted') return [kind];
+    if (kind === 'postponed') return [kind, { waitMs }];
+    const reason = 'reason' in outcome ? outcome.reason : undefined;
+    const cause = 'error' in outcome ? outcome.error : reason;
+    const error = `@OnDeadDelay of ${handler.location}: ${describeError(cause)}`;
+    return ['retrying', { error, cause, waitMs }];
   }
-}
-
-/** Takes how an attempt ended. */
-interface AttemptReport {
-  end(
-    outcome: AttemptEnd,
-    attempt: Attempt,
-    more?: { error?: string; cause?: unknown; waitMs?: number },
-  ): void;
 }

@@ -79,69 +79,6 @@ function eachOfBatch(outcome: Outcome): Outcome {
   return outcome;
 }
 
-/** How `ctx.signal` asks a handler to give up, and what it means when the handler does. */
-class Stop {
-  #controller: AbortController | undefined;
-  #reason: Error | undefined;
-  #isClosing = false;
-  #aborted: Set<Attempt> | undefined;
-
-  /** Created on demand: most handlers never read it. */
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#reason) this.#controller.abort(this.#reason);
-    }
-    return this.#controller.signal;
-  }
-
-  /** Why a handler that gives up now loses no attempt; undefined: it loses one. */
-  get kind(): Stopping | undefined {
-    if (this.#aborted !== undefined) return 'aborted';
-    return this.#isClosing ? 'released' : undefined;
-  }
-
-  /** The first reason stays. */
-  because(reason: Error): void {
-    if (this.#reason) return;
-    this.#reason = reason;
-    this.#controller?.abort(reason);
-  }
-
-  close(): void {
-    this.#isClosing = true;
-    this.because(new DelayShutdownError());
-  }
-
-  /**
-   * Takes effect later in this turn: attempts that are aborted together end together.
-   * @param end called once
-   */
-  abort(attempt: Attempt, end: () => void): void {
-    if (this.#aborted === undefined) {
-      this.#aborted = new Set();
-      queueMicrotask(() => {
-        this.because(new DelayAbortedError());
-        end();
-      });
-    }
-    this.#aborted.add(attempt);
-  }
-
-  /**
-   * While the node closes, no failure costs an attempt: the handler's own clients may be closed.
-   */
-  ofAll(outcome: Outcome): Outcome {
-    return this.#isClosing && outcome.kind === 'failed' ? { kind: 'released' } : outcome;
-  }
-
-  /** The rest of a batch ends with its aborted attempts and runs again at once. */
-  ofOne(attempt: Attempt, outcome: Outcome): Outcome {
-    const isOther = outcome.kind === 'aborted' && this.#aborted?.has(attempt) !== true;
-    return isOther ? { kind: 'released' } : outcome;
-  }
-}
-
 /** The slot of a running call; `atOnce`: the handler returned no promise, so nothing else ran. */
 interface Slot {
   release(atOnce?: boolean): void;
@@ -177,8 +114,12 @@ export class Call implements ActingCall, Holder {
   /** Outcomes decided before the others. */
   #decided: Map<Attempt, Outcome> | undefined;
   #said: Map<Attempt, Outcome> | undefined;
-  /** Created on demand: most calls are never stopped, and most handlers read no signal. */
-  #stopped: Stop | undefined;
+  /** Created on demand: most handlers read no signal. */
+  #controller: AbortController | undefined;
+  /** Why the handler is to give up. */
+  #reason: Error | undefined;
+  #isClosing = false;
+  #aborted: Set<Attempt> | undefined;
 
   /** @param attempts at least one, all of that handler */
   constructor(
@@ -218,12 +159,17 @@ export class Call implements ActingCall, Holder {
   }
 
   get signal(): AbortSignal {
-    return this.#stop.signal;
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
   }
 
   /** Why a handler that gives up now loses no attempt; undefined: it loses one. */
   get stopping(): Stopping | undefined {
-    return this.#stopped?.kind;
+    if (this.#aborted !== undefined) return 'aborted';
+    return this.#isClosing ? 'released' : undefined;
   }
 
   /**
@@ -249,7 +195,7 @@ export class Call implements ActingCall, Holder {
       return this.#cut({ kind: 'unbegun', error: new DelayUnbegunError(leaseMs / 2), waitMs: 0 });
     }
     const error = new DelayTimeoutError(timeoutMs, locks);
-    this.#stop.because(error);
+    this.#stop(error);
     if (this.isReading) return this.#cut({ kind: 'unreadable', error });
     const outcome: Outcome = { kind: 'failed', error };
     if (!this.#goesAlone) return this.#cut(outcome);
@@ -259,7 +205,7 @@ export class Call implements ActingCall, Holder {
 
   /** A lost lease stops the handler only if no other attempt is left. */
   lose(attempt: Attempt): void {
-    if (this.#isLast(attempt)) this.#stop.because(new DelayLeaseLostError());
+    if (this.#isLast(attempt)) this.#stop(new DelayLeaseLostError());
     this.#decide(attempt, { kind: 'lost' });
   }
 
@@ -268,7 +214,8 @@ export class Call implements ActingCall, Holder {
    * that ran here.
    */
   close(): void {
-    this.#stop.close();
+    this.#isClosing = true;
+    this.#stop(new DelayShutdownError());
     if (!this.called && this.onDead === null) this.#cut({ kind: 'released' });
   }
 
@@ -279,10 +226,12 @@ export class Call implements ActingCall, Holder {
    */
   abort(attempt: Attempt): void {
     if (this.over || attempt.isCommitting || !this.#open.includes(attempt)) return;
-    this.#stop.abort(attempt, () => {
-      if (this.called && !this.handler.transactional) return;
-      if (!this.#open.some(({ isCommitting }) => isCommitting)) this.#cut({ kind: 'aborted' });
-    });
+    if (this.#aborted === undefined) {
+      this.#aborted = new Set();
+      // Attempts that are aborted in one turn end together.
+      queueMicrotask(() => this.#abortAll());
+    }
+    this.#aborted.add(attempt);
   }
 
   release(attempt: Attempt): void {
@@ -293,14 +242,13 @@ export class Call implements ActingCall, Holder {
   say(id: unknown, outcome: Outcome): boolean {
     const attempt = this.#open.find((each) => String(each.id) === id);
     if (attempt === undefined) return false;
-    this.#said ??= new Map();
-    this.#said.set(attempt, outcome);
+    (this.#said ??= new Map()).set(attempt, outcome);
     return true;
   }
 
   /** Makes this run the last of that delay, or of all of the batch. @throws DelayInvalidError */
   stopRepeating(delay: unknown): void {
-    const id = delay === undefined ? undefined : readId(delay);
+    const id = delay === undefined ? undefined : readDelayId(delay);
     const chosen = this.#open.filter((each) => id === undefined || String(each.id) === id);
     if (this.over || chosen.length === 0) {
       throw new DelayInvalidError('delay', 'must be of this run, before its outcome is decided');
@@ -318,7 +266,9 @@ export class Call implements ActingCall, Holder {
   end(given: Outcome, tell: (attempt: Attempt, outcome: Outcome) => void): void {
     if (CHECKED) invariant(!this.over, 'a call is decided once', given.kind);
     this.over = true;
-    const outcome = this.#stopped?.ofAll(given) ?? given;
+    // While the node closes, no failure costs an attempt: the handler's own clients may be closed.
+    const isExcused = this.#isClosing && given.kind === 'failed';
+    const outcome: Outcome = isExcused ? { kind: 'released' } : given;
     const decided = this.#decided;
     const isBatch = this.#open.length > 1 || decided !== undefined;
     const all = isBatch ? eachOfBatch(outcome) : outcome;
@@ -328,7 +278,9 @@ export class Call implements ActingCall, Holder {
       attempt.over = true;
       attempt.holder = NO_HOLDER;
       const its = said?.get(attempt) ?? all;
-      tell(attempt, this.#stopped?.ofOne(attempt, its) ?? its);
+      // The rest of a batch ends with its aborted attempts and runs again at once.
+      const isOther = its.kind === 'aborted' && this.#aborted?.has(attempt) === false;
+      tell(attempt, isOther ? { kind: 'released' } : its);
     }
   }
 
@@ -337,8 +289,17 @@ export class Call implements ActingCall, Holder {
     return !this.handler.transactional && this.#open.some(({ occurrence }) => occurrence !== null);
   }
 
-  get #stop(): Stop {
-    return (this.#stopped ??= new Stop());
+  #abortAll(): void {
+    this.#stop(new DelayAbortedError());
+    if (this.called && !this.handler.transactional) return;
+    if (!this.#open.some(({ isCommitting }) => isCommitting)) this.#cut({ kind: 'aborted' });
+  }
+
+  /** Asks the handler to give up. The first reason stays. */
+  #stop(reason: Error): void {
+    if (this.#reason) return;
+    this.#reason = reason;
+    this.#controller?.abort(reason);
   }
 
   #cut(outcome: Outcome): void {
@@ -350,18 +311,13 @@ export class Call implements ActingCall, Holder {
     if (this.#isLast(attempt)) this.#cut(outcome);
     else if (this.#open.includes(attempt)) {
       this.#open = this.#open.filter((each) => each !== attempt);
-      this.#leftOut(attempt, outcome);
+      attempt.over = true;
+      (this.#decided ??= new Map()).set(attempt, outcome);
     }
   }
 
   #isLast(attempt: Attempt): boolean {
     return this.#open.length === 1 && this.#open[0] === attempt;
-  }
-
-  #leftOut(attempt: Attempt, outcome: Outcome): void {
-    attempt.over = true;
-    this.#decided ??= new Map();
-    this.#decided.set(attempt, outcome);
   }
 }
 
@@ -463,7 +419,7 @@ function createBatchContext(
     if (call.over) {
       throw new DelayInvalidError('delay', 'the batch is over: its outcome is decided');
     }
-    if (!call.say(readId(delay), toOutcome(error, call.stopping))) {
+    if (!call.say(readDelayId(delay), toOutcome(error, call.stopping))) {
       throw new DelayInvalidError('delay', `must be one of the batch, not ${shown(delay)}`);
     }
   };
@@ -484,7 +440,7 @@ function createBatchContext(
   };
 }
 
-const readId = (delay: unknown): unknown =>
+const readDelayId = (delay: unknown): unknown =>
   readable('delay', () =>
     typeof delay === 'object' && delay !== null && 'id' in delay ? delay.id : undefined,
   );

@@ -1,5 +1,5 @@
+import type { AttemptEnd } from '../api/channels.js';
 import { describeError } from '../api/error-text.js';
-import type { GoesOn } from '../recurrence/recurrence.js';
 import type { EndedOccurrence, Retry, Unread } from '../store/rows/attempt-rows.js';
 import { recurredWake } from '../store/sql/recurrences.sql.js';
 import type { Wake } from '../store/rows/delay-rows.js';
@@ -13,55 +13,19 @@ import {
   failedEnding,
   GIVE_BACK,
   HELD,
-  type OccurrenceEnd,
   OnDead,
   type Outcome,
   postponedEnding,
   RELEASED,
 } from './attempt.js';
-import { AttemptEnds, tellSkipped } from './attempt-reports.js';
+import { AttemptEnds, type Ended, tellSkipped } from './attempt-reports.js';
 import { Batcher, type BatchResult } from './batcher.js';
 import type { WorkerContext } from './context.js';
 import { DeadLetters, type DeadLettersPort } from './dead-letters.js';
-
-/** Only of a row that another version wrote. */
-export const UNREADABLE = 'this version cannot read how the delay recurs';
+import { COMPLETED, endOccurrence, MISSED, UNREADABLE } from './occurrence-end.js';
 
 /** A dead letter whose handler was not called. */
 const setAside = (error: string): Ending => ({ ...GIVE_BACK, waitMs: null, error });
-
-export const COMPLETED: OccurrenceEnd = { state: 'completed', error: null };
-const MISSED: OccurrenceEnd = { state: null, error: null };
-
-/** Of a recurrence that nothing follows: otherwise, nothing would tell that it has ended. */
-const LAST_MISSED: OccurrenceEnd = { state: 'discarded', error: 'its last instant was missed' };
-
-type Occurring = Pick<Attempt, 'id' | 'epoch' | 'latenessMs' | 'occurrence'> &
-  Partial<Pick<Attempt, 'stopsRepeating' | 'onDead'>>;
-
-/** What is written for an ended occurrence; undefined if the next instant is unknown. */
-export function endOccurrence(
-  { id, epoch, latenessMs, occurrence, stopsRepeating, onDead }: Occurring,
-  end: OccurrenceEnd,
-): EndedOccurrence | undefined {
-  if (occurrence === null) return undefined;
-  const isStopped = stopsRepeating === true && (end === COMPLETED || end === onDead?.ends);
-  let goesOn: GoesOn;
-  try {
-    goesOn = occurrence.goesOn(end === MISSED ? 'missed' : isStopped ? 'stopped' : 'ran');
-  } catch {
-    return undefined;
-  }
-  return {
-    id,
-    epoch,
-    dueMs: occurrence.dueMs,
-    ...goesOn,
-    ...(end === MISSED && goesOn.nextMs === undefined ? LAST_MISSED : end),
-    latenessMs: end.state === 'completed' ? latenessMs : null,
-    maxAttempts: null,
-  };
-}
 
 /** After that, this node may read the delay: it was given a key, for example. */
 const LEFT_TO_OTHERS_MS = 30_000;
@@ -166,28 +130,25 @@ export class Completer {
     switch (outcome.kind) {
       case 'failed':
         return this.#fail(attempt, outcome.error);
-      case 'split': {
-        const error = describeError(outcome.error);
-        return this.#retry(attempt, { ...GIVE_BACK, error, ends: 'split' }, () =>
-          this.#ends.end('split', attempt, { error, cause: outcome.error }),
-        );
-      }
       case 'discarded':
         return this.#exhaust(attempt, outcome.reason);
       case 'unreadable':
         return this.#passOn(attempt, outcome.error);
+      case 'split': {
+        const told = { error: describeError(outcome.error), cause: outcome.error };
+        const ending: Ending = { ...GIVE_BACK, error: told.error, ends: 'split' };
+        return this.#retry(attempt, ending, 'split', told);
+      }
       case 'postponed':
-        return this.#retry(attempt, postponedEnding(outcome.waitMs), () =>
-          this.#ends.end('postponed', attempt, { waitMs: outcome.waitMs }),
-        );
+        return this.#retry(attempt, postponedEnding(outcome.waitMs), 'postponed', outcome);
       case 'unbegun':
-        return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
+        return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs });
       case 'held':
-        return this.#retry(attempt, HELD, () => {});
+        return this.#retry(attempt, HELD);
       case 'released':
-        return this.#retry(attempt, RELEASED, () => this.#ends.end('released', attempt));
+        return this.#retry(attempt, RELEASED, 'released');
       case 'aborted':
-        return this.#retry(attempt, ABORTED, () => this.#ends.end('aborted', attempt));
+        return this.#retry(attempt, ABORTED, 'aborted');
     }
   }
 
@@ -203,10 +164,10 @@ export class Completer {
    * The delay goes on to its next occurrence, because it was too late for a handler. If the next
    * instant is unknown, it becomes a dead letter.
    */
-  skip(claim: Occurring): void {
-    const { id, epoch } = claim;
+  skip(attempt: Attempt): void {
+    const { id, epoch } = attempt;
     const refuse = (): void => this.#retries.add({ id, epoch, ...setAside(UNREADABLE) }, () => {});
-    const item = endOccurrence(claim, MISSED);
+    const item = endOccurrence(attempt, MISSED);
     if (item === undefined) return refuse();
     this.#recurrences.add(item, (result) => {
       if (result === 'refused') refuse();
@@ -256,10 +217,8 @@ export class Completer {
   }
 
   readonly #removed = (result: BatchResult, attempt: Attempt): void => {
-    if (result === 'refused') return this.#endAsDead(attempt, 'completed');
-    this.#written(attempt);
-    if (result === 'gone') this.#notWritten(attempt);
-    else this.#ends.end('completed', attempt);
+    if (result === 'refused') this.#endAsDead(attempt, 'completed');
+    else this.#over(attempt, result === 'written', 'completed');
   };
 
   #fail(attempt: Attempt, cause: unknown): void {
@@ -267,9 +226,7 @@ export class Completer {
     if (attempts >= maxAttempts) return this.#exhaust(attempt, cause);
     const error = describeError(cause);
     const waitMs = attempt.handler.backoffMs(attempts);
-    this.#retry(attempt, failedEnding(error, waitMs), () =>
-      this.#ends.end('retrying', attempt, { error, cause, waitMs }),
-    );
+    this.#retry(attempt, failedEnding(error, waitMs), 'retrying', { error, cause, waitMs });
   }
 
   /** Other nodes may read it: passes it on to them, and leaves it to them for a while. */
@@ -279,10 +236,8 @@ export class Completer {
     // A write whose outcome is unknown, and whose row has moved on, has passed it.
     this.#unread.add({ id, epoch, waitMs, isPassed: true }, (result, { isPassed }) => {
       if (result !== 'gone' && !isPassed) return this.#fail(attempt, cause);
-      this.#written(attempt);
-      if (result === 'gone') return this.#notWritten(attempt);
-      const error = describeError(cause);
-      this.#ends.end('unreadable', attempt, { error, cause });
+      const told = { error: describeError(cause), cause };
+      this.#over(attempt, result !== 'gone', 'unreadable', told);
     });
   }
 
@@ -309,26 +264,22 @@ export class Completer {
     const item = endOccurrence(attempt, { state: 'discarded', error });
     // The last one stays, as a dead letter, like a delay that is due once.
     if (item?.nextMs === undefined) return this.#deadLetter(attempt, error, cause);
-    this.#recurs(attempt, item, () => this.#ends.end('dead', attempt, { error, cause }));
+    this.#recurs(attempt, item, 'dead', { error, cause });
   }
 
   #deadLetter(attempt: Attempt, error: string, cause: unknown): void {
-    this.#retry(attempt, failedEnding(error, null), () =>
-      this.#ends.end('dead', attempt, { error, cause }),
-    );
+    this.#retry(attempt, failedEnding(error, null), 'dead', { error, cause });
   }
 
   /** Its lease is kept until the row is claimed for `@OnDeadDelay`. */
   async #callOnDead(attempt: Attempt, onDead: OnDead): Promise<void> {
     this.exhausted.add();
     const end = await this.to.exhausted(attempt, onDead);
-    if (end === 'gone') {
-      this.#written(attempt);
-      this.#notWritten(attempt);
-    } else {
+    if (end === 'gone') this.#over(attempt, false);
+    else {
       this.#ends.end('exhausted', attempt, onDead);
       if (end === 'claimed') this.node.jobs.written(attempt);
-      else this.#retry(attempt, failedEnding(onDead.error, 0), () => {});
+      else this.#retry(attempt, failedEnding(onDead.error, 0));
     }
     this.exhausted.done();
     this.to.wrote();
@@ -337,21 +288,21 @@ export class Completer {
   /** The row keeps the error of the last attempt. */
   #callAgain(attempt: Attempt, onDead: OnDead, outcome: Outcome): void {
     const waitMs = onDead.nextCallInMs(attempt, outcome);
-    this.#retry(attempt, failedEnding(onDead.error, waitMs), () =>
-      onDead.reportAgain(this.#ends, attempt, outcome, waitMs),
-    );
+    const [end, told] = onDead.tellAgain(attempt, outcome, waitMs);
+    this.#retry(attempt, failedEnding(onDead.error, waitMs), end, told);
   }
 
   #recur(attempt: Attempt): void {
     const item = endOccurrence(attempt, COMPLETED);
     if (item === undefined) return this.#exhaust(attempt, new Error(UNREADABLE));
-    this.#recurs(attempt, item, () => this.#ends.end('completed', attempt));
+    this.#recurs(attempt, item, 'completed');
   }
 
-  #recurs(attempt: Attempt, item: EndedOccurrence, onWritten: () => unknown): void {
-    this.#write(attempt, this.#recurrences, item, onWritten, () =>
-      this.#endAsDead(attempt, item.state ?? 'missed'),
-    );
+  #recurs(attempt: Attempt, item: EndedOccurrence, end: AttemptEnd, told?: Ended): void {
+    this.#recurrences.add(item, (result) => {
+      if (result === 'refused') this.#endAsDead(attempt, item.state ?? 'missed');
+      else this.#over(attempt, result === 'written', end, told);
+    });
   }
 
   /** No form of its end can be written. As a dead letter it does not run again and says why. */
@@ -360,24 +311,18 @@ export class Completer {
     this.#deadLetter(attempt, error, undefined);
   }
 
-  #retry(attempt: Attempt, ending: Ending, onWritten: () => unknown): void {
+  /** @param end what is reported once that is written; undefined: nothing */
+  #retry(attempt: Attempt, ending: Ending, end?: AttemptEnd, told?: Ended): void {
     const { id, epoch } = attempt;
-    this.#write(attempt, this.#retries, { id, epoch, ...ending }, onWritten);
+    this.#retries.add({ id, epoch, ...ending }, (result) =>
+      this.#over(attempt, result === 'written', end, told),
+    );
   }
 
-  #write<Item extends { id: number; epoch: number }>(
-    attempt: Attempt,
-    batcher: Batcher<Item>,
-    item: Item,
-    onWritten: () => unknown,
-    onRefused?: () => void,
-  ): void {
-    batcher.add(item, (result) => {
-      if (result === 'refused' && onRefused !== undefined) return onRefused();
-      this.#written(attempt);
-      if (result === 'written') onWritten();
-      else this.#notWritten(attempt);
-    });
+  #over(attempt: Attempt, isWritten: boolean, end?: AttemptEnd, told?: Ended): void {
+    this.#written(attempt);
+    if (!isWritten) this.#notWritten(attempt);
+    else if (end !== undefined) this.#ends.end(end, attempt, told);
   }
 
   /** The row is another's by now, and the limits of its name have capacity. */

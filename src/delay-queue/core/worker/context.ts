@@ -40,9 +40,9 @@ export interface WorkerSetup {
 }
 
 /** What the parts of a worker share: the database as the worker sees it, and what it holds of it. */
-export type WorkerContext = ReturnType<typeof createContext>;
+export type WorkerContext = ReturnType<typeof createWorkerContext>;
 
-export function createContext(setup: WorkerSetup) {
+export function createWorkerContext(setup: WorkerSetup) {
   const { options, registry, events, connections } = setup;
   const { schema, installation, nodeName, historyKept: kept } = options;
   const idle = new Idle(options.idleForMs);

@@ -18,7 +18,7 @@ const QUIET_MS = 1_000;
 const GIVEN_BACK_MS_MAX = 500;
 
 /** What began with a call, and may outlast its decision. */
-interface Run {
+interface CallRun {
   outcome: Promise<Outcome>;
   timeout: Deadline | undefined;
   transaction?: FencedTransaction;
@@ -114,7 +114,7 @@ export class Executor {
   }
 
   /** Whatever comes first decides the call: its handler, its timeout, or the end of its lease. */
-  #await(call: Call, running: Run): void {
+  #await(call: Call, running: CallRun): void {
     const [first] = call.attempts as readonly [Attempt];
     call.onCut = (outcome) => {
       this.#end(call, running, outcome);
@@ -129,14 +129,14 @@ export class Executor {
     });
   }
 
-  #end(call: Call, running: Run, outcome: Outcome): void {
+  #end(call: Call, running: CallRun, outcome: Outcome): void {
     running.timeout?.off();
     if (outcome.kind === 'unbegun') this.#unbegun(call, running, outcome.error);
     else this.end(call, outcome);
   }
 
   /** While one waits for its connection, and for a while after, another would do no better. */
-  #unbegun(call: Call, { outcome }: Run, error: unknown): void {
+  #unbegun(call: Call, { outcome }: CallRun, error: unknown): void {
     const restMs = this.#beginCoolDown.failed(error, performance.now());
     // The cool-down keeps this node from claiming it at once. Another node may do better.
     const waitMs = Math.min(restMs, GIVEN_BACK_MS_MAX);

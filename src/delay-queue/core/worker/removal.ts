@@ -4,7 +4,7 @@ import type { AttemptStore } from '../store/attempt.store.js';
 import { recurredWake } from '../store/sql/recurrences.sql.js';
 import type { Attempt } from './attempt.js';
 import type { Call } from './call.js';
-import { endOccurrence, COMPLETED, UNREADABLE } from './completer.js';
+import { COMPLETED, endOccurrence, UNREADABLE } from './occurrence-end.js';
 
 export type RemovalStore = Pick<
   AttemptStore,

@@ -3,7 +3,7 @@ import { AbortWatch } from './abort-watch.js';
 import { handlerConnections, SlotKeeper } from './admission.js';
 import { Claimer } from './claimer.js';
 import { Completer, type CompleterPort } from './completer.js';
-import { createContext, type WorkerContext, type WorkerSetup } from './context.js';
+import { createWorkerContext, type WorkerContext, type WorkerSetup } from './context.js';
 import { Declarations } from './declarations.js';
 import { Executor } from './executor.js';
 import { HintFollower, reportVacancy } from './hint-follower.js';
@@ -31,7 +31,7 @@ type Reports = Pick<Loop, 'slotFreed' | 'wake'> &
 
 /** @throws DelayConfigError when `transactionalConnections` are too few for its handlers */
 export function buildParts(setup: WorkerSetup) {
-  const context = createContext(setup);
+  const context = createWorkerContext(setup);
   const to: Reports = {
     wake: () => loop.wake(),
     slotFreed: (name) => loop.slotFreed(name),

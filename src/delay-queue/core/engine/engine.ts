@@ -3,45 +3,23 @@ import type { DataSource } from 'typeorm';
 import { DelayConfigError, DelayShutdownError } from '../api/errors.js';
 import { DelayEvents } from '../api/events.js';
 import type { ClientEngine } from '../client/delay-client.js';
-import { hintWakes, Notifier } from '../cluster/notifier.js';
+import { hintWakes } from '../cluster/notifier.js';
 import { SessionProof } from '../cluster/session-proof.js';
 import { UnservedNames } from '../cluster/unserved-names.js';
-import { nearest } from '../config/known-options.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import { DATA_SOURCE } from '../database/chosen-data-source.js';
-import type { Runner } from '../database/runner.js';
-import { PERMISSION_DENIED, readSqlState, startError } from '../database/driver-errors.js';
-import { closeIfOurs } from '../database/pg-data-source.js';
-import { postgresDriver } from '../database/postgres-driver.js';
-import type { HeldAttempt } from '../client/lock-causes.js';
-import { EngineConnections } from '../database/engine-connections.js';
+import type { EngineConnections } from '../database/engine-connections.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import { NodeStore } from '../store/node.store.js';
-import { ZoneStore } from '../store/zone.store.js';
-import type { Wake } from '../store/rows/delay-rows.js';
-import { checkStart, type StartFindings } from '../store/check-start.js';
-import { TestClockStore } from '../store/test-clock.store.js';
 import { OwnScope } from '../tasks/own-scope.js';
 import { within } from '../tasks/signal.js';
 import { WheelService } from '../timer-wheel/wheel.service.js';
 import { AfterCommit } from '../transactions/commit-hooks.js';
-import type { WrittenAt } from './announcer.js';
-import { BUILT, type Built } from './context.js';
-import type { WorkerVitals } from './worker.js';
+import { BUILT, type Built } from '../worker/context.js';
+import { createConnections, openDatabase, suggest } from './start.js';
 import { STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
-import type { ManualRuns } from './manual-runs.js';
-import { isManual } from './test-clock.js';
-import { Zones } from './zones.js';
 
-/** Postgres truncates an application's name to this length. */
-const APPLICATION_NAME_MAX = 63;
-
-/** What the engine shows of itself; see `DelayHealth`. */
-export interface EngineVitals {
-  state: 'starting' | 'running' | 'closing' | 'stopped';
-  /** Undefined: no worker runs here now. */
-  worker: WorkerVitals | undefined;
-}
+type EngineArguments<Name extends 'announce' | 'hintInside'> = Parameters<ClientEngine[Name]>;
 
 /** Life cycle of the engine: starts at bootstrap, drains before the DataSource closes. */
 @Injectable()
@@ -50,9 +28,7 @@ export class Engine implements ClientEngine {
   readonly afterCommit: AfterCommit;
   /** Where its statements run; undefined before its start. */
   connections: EngineConnections | undefined;
-  #notifier: Notifier | undefined;
   #unserved: UnservedNames | undefined;
-  #zones: Zones | undefined;
   #switch: WorkerSwitch | undefined;
   #proof: SessionProof | undefined;
   #starting: Promise<void> | undefined;
@@ -72,7 +48,7 @@ export class Engine implements ClientEngine {
     private readonly events: DelayEvents,
   ) {
     this.afterCommit = new AfterCommit(dataSource);
-    this.#isWanted = options.autorun || isManual(options);
+    this.#isWanted = options.autorun || options.worker === 'manual';
   }
 
   /**
@@ -85,38 +61,13 @@ export class Engine implements ClientEngine {
   }
 
   async #start(): Promise<void> {
-    const { options, isInitialized } = this.dataSource;
-    if (options.type !== 'postgres') {
-      throw new DelayConfigError(`the DataSource must be of type postgres, not ${options.type}`);
-    }
-    // Settings come from the pool. Without one, PGHOST and the like would decide where to connect.
-    if (!isInitialized) throw new DelayConfigError(NOT_INITIALIZED);
-    if (typeof postgresDriver(this.dataSource).master?.off !== 'function') {
-      throw new DelayConfigError(NO_POOL_OF_PG);
-    }
-    const name = `delay-queue ${this.options.nodeName}`.slice(0, APPLICATION_NAME_MAX);
-    const connections = new EngineConnections(this.dataSource, this.options.connections, name, {
-      max: this.options.transactionalConnections,
-      idleMs: this.options.leaseMs,
-    });
+    const { dataSource, options, events } = this;
+    const connections = createConnections(dataSource, options);
     this.connections = connections;
     this.built(this, connections);
-    try {
-      void connections.openEarly().then((message) => {
-        if (message !== undefined) this.events.emit('advice', { message });
-      });
-      // In a transaction: a pooler in statement mode lends no session for one.
-      const findings = await connections.inTransaction((runner) =>
-        checkStart(runner, this.options.schema, options.schema),
-      );
-      await createClock(connections, this.options);
-      await this.#begin(connections, findings);
-    } catch (error) {
-      await connections.close();
-      // After a failed start Nest calls no hook.
-      await closeIfOurs(this.dataSource);
-      throw startError(error, this.options.schema);
-    }
+    await openDatabase(dataSource, connections, options, events, (limits) =>
+      this.#begin(connections, limits),
+    );
   }
 
   hooksAreCalled(): void {
@@ -127,7 +78,7 @@ export class Engine implements ClientEngine {
   /** A call makes a delay recur in that zone. */
   @OwnScope
   usesZone(zone: string): void {
-    if (this.#closing === undefined) this.#zones?.used(zone);
+    if (this.#closing === undefined) this.#switch?.zones.used(zone);
   }
 
   /** Advises if a delay was scheduled here and the hooks of the application do not follow. */
@@ -148,7 +99,7 @@ export class Engine implements ClientEngine {
       await this.#switch?.run();
     } catch (error) {
       await this.connections?.close();
-      throw startError(error, this.options.schema);
+      throw error;
     }
   }
 
@@ -159,36 +110,30 @@ export class Engine implements ClientEngine {
    */
   @OwnScope
   async run(): Promise<void> {
-    const { worker, schema } = this.options;
+    const { worker } = this.options;
     if (worker !== true) throw new DelayConfigError(notToRun(worker));
     if (this.#closing !== undefined) throw new DelayShutdownError();
     this.#isWanted = true;
-    if (!this.#isBootstrapped) return;
-    await this.#switch?.run().catch((error: unknown) => {
-      throw startError(error, schema);
-    });
+    if (this.#isBootstrapped) await this.#switch?.run();
   }
 
   @OwnScope
   async endRun(): Promise<void> {
-    this.#isWanted = isManual(this.options);
-    if (!isManual(this.options)) await this.#switch?.stop();
+    this.#isWanted = this.options.worker === 'manual';
+    if (!this.#isWanted) await this.#switch?.stop();
   }
 
   /** Whether a worker runs here and is not about to end. */
   get isRunning(): boolean {
-    const worker = this.#switch?.worker;
-    return worker !== undefined && worker.hasStarted && !worker.isShut;
+    return this.#switch?.vitals !== undefined;
   }
 
-  /** What tells whether this node works. */
-  get vitals(): EngineVitals {
-    const worker = this.#switch?.worker;
+  /** What the engine shows of itself; see `DelayHealth`. */
+  get vitals() {
     const isOver = this.#closing !== undefined;
-    return {
-      state: this.#stopped !== undefined ? 'stopped' : isOver ? 'closing' : this.#startState,
-      worker: worker?.hasStarted && !worker.isShut ? worker.vitals : undefined,
-    };
+    const state = this.#stopped !== undefined ? 'stopped' : isOver ? 'closing' : this.#startState;
+    /** Undefined: no worker runs here now. */
+    return { state, worker: this.#switch?.vitals } as const;
   }
 
   /** A worker that is wanted and has work belongs to the start. */
@@ -199,7 +144,7 @@ export class Engine implements ClientEngine {
     return isAwaited ? 'starting' : 'running';
   }
 
-  held(id: number): HeldAttempt | undefined {
+  held(id: number): ReturnType<ClientEngine['held']> {
     const attempt = this.#switch?.worker?.parts.jobs.runs(id);
     return attempt && { hasCalled: !Number.isNaN(attempt.calledAtMs), pid: attempt.holder.pid };
   }
@@ -217,15 +162,12 @@ export class Engine implements ClientEngine {
    * A write was committed: arms the delay here, or hints its owner.
    * @param certain false when a savepoint may have taken the write back
    */
-  announce(wake: Wake, written: WrittenAt, certain: boolean): void {
+  announce(...[wake, written, certain]: EngineArguments<'announce'>): void {
     this.#unserved?.written(wake.name);
     this.#switch?.announcer.announce(wake, written, certain ? 'confirmed' : 'hinted');
   }
 
-  hintInside(
-    runner: Runner,
-    written: readonly { wake: Wake; nowMs: number }[],
-  ): Promise<void> | undefined {
+  hintInside(...[runner, written]: EngineArguments<'hintInside'>): Promise<void> | undefined {
     const { horizonMs, idleForMs, schema } = this.options;
     const nearMs = Math.max(horizonMs, idleForMs ?? 0);
     const near = written.filter(({ wake, nowMs }) => wake.wakeMs <= nowMs + nearMs);
@@ -235,7 +177,7 @@ export class Engine implements ClientEngine {
   }
 
   /** Set once a node with a `manual` worker has started. */
-  get manual(): ManualRuns | undefined {
+  get manual() {
     return this.#switch?.worker?.manual;
   }
 
@@ -246,7 +188,7 @@ export class Engine implements ClientEngine {
   /** Names or groups were paused or resumed: applies it here at once, and hints the other nodes. */
   pausesChanged(): void {
     this.#switch?.worker?.parts.loader.nodesChanged();
-    void this.#notifier?.nodesChanged();
+    void this.#switch?.notifier.nodesChanged();
   }
 
   /** A rerun was requested for a key that runs now; its run may have ended meanwhile. */
@@ -285,9 +227,9 @@ export class Engine implements ClientEngine {
 
   async #stop(): Promise<void> {
     const unfinished = await this.close();
-    await this.#notifier?.drain();
+    await this.#switch?.notifier.drain();
     await this.#proof?.stop();
-    await Promise.all([this.#unserved?.stop(), this.#zones?.stop()]);
+    await Promise.all([this.#unserved?.stop(), this.#switch?.zones.stop()]);
     this.afterCommit.stop();
     await this.connections?.close();
     this.events.emit('stopped', { node: this.options.nodeName, unfinished });
@@ -308,46 +250,41 @@ export class Engine implements ClientEngine {
     });
   }
 
-  async #begin(connections: EngineConnections, found: StartFindings): Promise<void> {
-    const { limits, advice } = found;
-    for (const message of advice) this.events.emit('advice', { message });
+  async #begin(connections: EngineConnections, limits: string | null): Promise<void> {
     if (this.#closing !== undefined) return await connections.close();
-    const { options, events, registry } = this;
-    const notifier = new Notifier(connections, options.schema, events);
-    this.built(notifier);
-    const zones = new Zones(new ZoneStore(connections, options.installation), events);
-    this.#zones = zones;
-    const { dataSource, wheel, built } = this;
-    const own = { options, dataSource, registry, wheel, events, built };
-    const workers = new WorkerSwitch({ ...own, connections, notifier, zones, limits });
+    const { options, dataSource, registry, wheel, events, built } = this;
+    const setup = { options, dataSource, registry, wheel, events, built, connections };
+    const workers = new WorkerSwitch({ ...setup, limits });
     this.afterCommit.start();
-    this.#notifier = notifier;
     this.#switch = workers;
     const names = options.worker ? registry.names() : [];
-    if (isManual(options)) {
+    if (options.worker === 'manual') {
       events.emit('advice', {
         message: "this node runs handlers only when a test asks for it: its worker is 'manual'",
       });
     } else {
-      const meant = (name: string) => nearest(name, registry.names(), maxTypos(name));
-      const nodeStore = new NodeStore(connections, options.installation, options.nodeName);
-      this.built(nodeStore);
-      this.#unserved = new UnservedNames(nodeStore, names, meant, options, events);
-      for (const name of options.historyKeeps.at(-1)?.names ?? []) {
-        const other = meant(name) ?? name;
-        if (other === name) continue;
-        const message = `history.names: no handler here is named ${name}. Did you mean ${other}?`;
-        events.emit('advice', { message });
-      }
+      this.#adviseOnNames(connections, names);
     }
     if (workers.hasWork && this.#isWanted) return;
     this.#proveSessions(connections);
     events.emit('ready', { node: options.nodeName, names, worker: false, listens: false });
   }
-}
 
-/** Letters by which a misspelled name may differ from the one that was meant. */
-const maxTypos = (name: string): number => Math.min(2, Math.floor(name.length / 4));
+  /** Of delays that are scheduled here, and of the option `history.names`. */
+  #adviseOnNames(connections: EngineConnections, own: readonly string[]): void {
+    const { options, registry, events } = this;
+    const meant = (name: string) => suggest(name, registry.names());
+    const nodeStore = new NodeStore(connections, options.installation, options.nodeName);
+    this.built(nodeStore);
+    this.#unserved = new UnservedNames(nodeStore, own, meant, options, events);
+    for (const name of options.historyKeeps.at(-1)?.names ?? []) {
+      const other = meant(name) ?? name;
+      if (other === name) continue;
+      const message = `history.names: no handler here is named ${name}. Did you mean ${other}?`;
+      events.emit('advice', { message });
+    }
+  }
+}
 
 /** How long the first scheduled delay may come before the hooks of the application. */
 const HOOKS_WITHIN_MS = 1_000;
@@ -356,34 +293,8 @@ const NO_HOOKS =
   'delays are scheduled here, but no handler runs: the hooks of this application were not called. Call init() or ' +
   'listen() on the application; startAllMicroservices() alone does not call them';
 
-const NO_POOL_OF_PG =
-  'the pool of the DataSource is not one of pg, as with pg-mem, and delays need a real Postgres: test with one, or ' +
-  'without a database by provideDelayStub() of nestjs-delay-queue/testing';
-
-const NOT_INITIALIZED =
-  'the DataSource is not initialized: await its initialize() where it is provided (in an async useFactory, for ' +
-  'example) or in onModuleInit; TypeOrmModule does so unless manualInitialization is set';
-
 const notToRun = (worker: false | 'manual'): string =>
   worker === 'manual'
     ? "DelayWorker.run(): the worker of this node is 'manual', so only DelayTesting runs its handlers"
     : 'DelayWorker.run(): this node has worker: false and runs no handlers; to start the worker yourself, ' +
       'set autorun: false instead';
-
-/** Creates the test clock of a schema under test. A production schema has none. */
-async function createClock(
-  connections: EngineConnections,
-  { installation }: ResolvedOptions,
-): Promise<void> {
-  if (installation.clock === 'database') return;
-  try {
-    await new TestClockStore(connections, installation).create();
-  } catch (error) {
-    if (readSqlState(error) !== PERMISSION_DENIED) throw error;
-    throw new DelayConfigError(
-      `${(error as Error).message}. A node under test creates a clock in the schema ${installation.schema}: run the tests ` +
-        'as the role that owns it',
-      { cause: error },
-    );
-  }
-}

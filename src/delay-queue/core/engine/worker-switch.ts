@@ -1,16 +1,20 @@
 import { Nodes } from '../cluster/nodes.js';
+import { Notifier } from '../cluster/notifier.js';
+import { startError } from '../database/driver-errors.js';
 import { AttemptStore } from '../store/attempt.store.js';
+import { ZoneStore } from '../store/zone.store.js';
 import { within } from '../tasks/signal.js';
-import { Announcer } from './announcer.js';
-import { AbortRequests } from './abort-watch.js';
-import type { WorkerSetup } from './context.js';
-import { isManual } from './test-clock.js';
-import { Worker } from './worker.js';
+import { AbortRequests } from '../worker/abort-watch.js';
+import { Announcer } from '../worker/announcer.js';
+import type { WorkerSetup } from '../worker/context.js';
+import { isManual } from '../worker/test-clock.js';
+import { Worker, type WorkerVitals } from '../worker/worker.js';
+import { Zones } from '../worker/zones.js';
 
 /** How long to wait for a start: the answers that a slower one waits for may never come. */
 export const STARTS_WITHIN_MS = 5_000;
 
-interface SwitchSetup extends Omit<WorkerSetup, 'nodes'> {
+interface SwitchSetup extends Omit<WorkerSetup, 'nodes' | 'notifier' | 'zones'> {
   /** Settings of the role, in words, that are too short for the engine's statements. Null: none. */
   limits: string | null;
 }
@@ -22,6 +26,8 @@ interface Crew {
 
 /** Starts and ends the worker of a node: a new one for each run. In between, it only schedules. */
 export class WorkerSwitch {
+  readonly notifier: Notifier;
+  readonly zones: Zones;
   announcer: Announcer;
   /** Asks attempts to end, here and elsewhere. */
   aborts: AbortRequests;
@@ -35,6 +41,10 @@ export class WorkerSwitch {
 
   /** @throws DelayConfigError when `transactionalConnections` are too few for its handlers */
   constructor(private readonly parts: SwitchSetup) {
+    const { connections, options, events } = parts;
+    this.notifier = new Notifier(connections, options.schema, events);
+    this.zones = new Zones(new ZoneStore(connections, options.installation), events);
+    parts.built(this.notifier);
     [this.announcer, this.aborts] = this.#tellers(this.#nodesServing([]));
     if (this.hasWork) this.#next = this.#crew();
   }
@@ -44,6 +54,12 @@ export class WorkerSwitch {
     return isManual(options) || (options.worker !== false && registry.names().length > 0);
   }
 
+  /** What the worker shows of itself; undefined: none runs that is not about to end. */
+  get vitals(): WorkerVitals | undefined {
+    return this.worker?.hasStarted && !this.worker.isShut ? this.worker.vitals : undefined;
+  }
+
+  /** @throws DelayConfigError, and what the database says in words of its remedy */
   run(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.worker === undefined && this.hasWork && !this.#isClosed) await this.#start();
@@ -91,7 +107,7 @@ export class WorkerSwitch {
       listens = await worker.start();
     } catch (error) {
       this.#left(worker);
-      throw error;
+      throw startError(error, options.schema);
     }
     // Stopped meanwhile, by a call that only saw that the worker had not started.
     if (worker.isShut) return void (await this.#end());
@@ -108,7 +124,10 @@ export class WorkerSwitch {
 
   #crew(): Crew {
     const nodes = this.#nodesServing(this.parts.registry.names());
-    return { nodes, worker: new Worker({ ...this.parts, nodes }) };
+    return {
+      nodes,
+      worker: new Worker({ ...this.parts, nodes, notifier: this.notifier, zones: this.zones }),
+    };
   }
 
   async #end(): Promise<number> {
@@ -131,7 +150,8 @@ export class WorkerSwitch {
   }
 
   #tellers(nodes: Nodes, worker?: Worker): [Announcer, AbortRequests] {
-    const { options, connections, notifier, events } = this.parts;
+    const { options, connections, events } = this.parts;
+    const { notifier } = this;
     const store = new AttemptStore(connections, options.installation, 'nothing', options.nodeName);
     this.parts.built(store);
     return [
