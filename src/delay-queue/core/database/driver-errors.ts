@@ -246,14 +246,13 @@ export function startError(error: unknown, schema: string): unknown {
   );
 }
 
-export function toMigrate(schema: string): string {
-  const [option, flag] =
-    schema === 'delay_queue' ? ['', ''] : [`{ schema: '${schema}' }`, ` --schema ${schema}`];
-  return (
-    `run npx nestjs-delay-queue migrate${flag}, add ...delayQueueMigrations(${option}) to the ` +
-    "DataSource's migrations and run them, or set the option schema"
-  );
-}
+export const migrateCommand = (schema: string): string =>
+  `npx nestjs-delay-queue migrate${schema === 'delay_queue' ? '' : ` --schema ${schema}`}`;
+
+export const toMigrate = (schema: string): string =>
+  `run ${migrateCommand(schema)}, add ...delayQueueMigrations(` +
+  `${schema === 'delay_queue' ? '' : `{ schema: '${schema}' }`}) to the ` +
+  "DataSource's migrations and run them, or set the option schema";
 
 function lacksRights(error: Error, schema: string): DelayConfigError {
   const { schema: quoted } = qualifiedTables(schema);

@@ -4,10 +4,11 @@ import { type Finding, judge, notice, refusal } from './checks/finding.js';
 import { judgeIds } from './checks/identity.js';
 import { findStranger } from './checks/owners.js';
 import { SERVER, SERVER_CHECKS } from './checks/server.js';
-import { TABLE_CHECKS, TABLES, triggers } from './checks/tables.js';
+import { TABLE_CHECKS, TABLES, triggers, uncallable } from './checks/tables.js';
 import { type TextAnswer, reader, selected } from './rows/columns.js';
 import { texts } from './rows/delay-rows.js';
 import { functionSignatures } from './tables/functions.js';
+import { publicSignatures } from './tables/public-functions.js';
 
 /** What a start has found that does not stop it. */
 export interface StartFindings {
@@ -30,6 +31,7 @@ export async function checkStart(
   const [answer] = await runner.query<TextAnswer>(`SELECT ${selected(READ)}`, [
     texts(allTables(tables)),
     texts(functionSignatures(tables)),
+    texts(publicSignatures(tables)),
   ]);
   const found = { ...read(given(answer)), schema };
   const [wrong] = [...judge(SERVER_CHECKS, found), ...judge(TABLE_CHECKS, found)];
@@ -38,7 +40,7 @@ export async function checkStart(
   const ids = await judgeIds(runner, schema);
   if (ids.level === 'problem') throw refusal(ids);
   const environments = await findEnvironments(runner, schema, tablesIn);
-  const advice = [triggers(found.unpinned), ids, environments]
+  const advice = [triggers(found.unpinned), uncallable(found.uncallable, schema), ids, environments]
     .filter((finding) => finding !== undefined)
     .filter(({ level }) => level !== 'ok');
   return { limits: found.limits, advice: advice.map((finding) => refusal(finding).message) };

@@ -1,6 +1,6 @@
-import { toMigrate } from '../../database/driver-errors.js';
+import { migrateCommand, toMigrate } from '../../database/driver-errors.js';
 import { qualifiedTables } from '../../database/tables.js';
-import { asText, type RowOf } from '../rows/columns.js';
+import { asFlag, asText, type RowOf } from '../rows/columns.js';
 import { type Check, type Finding, notice } from './finding.js';
 import { TIME_LIMIT_MS_MIN, TIME_LIMITS } from './server.js';
 
@@ -23,11 +23,20 @@ const UNPINNED = `
 const named = (parameter: string, condition: string): string =>
   `(SELECT pg_catalog.string_agg(name, ', ') FROM pg_catalog.unnest(${parameter}::text[]) AS name WHERE ${condition})`;
 
-/** What this role finds of the library's tables and functions. Parameters: the tables, the functions. */
+/** The tables that are there, or not; without one, the functions. */
+const those = (are: 'NULL' | 'NOT NULL'): string =>
+  `COALESCE(${named('$1', `pg_catalog.to_regclass(name) IS ${are}`)}, ${named('$2', `pg_catalog.to_regprocedure(name) IS ${are}`)})`;
+
+/**
+ * What this role finds of the library's tables and functions. Parameters: the tables, the functions
+ * that nodes call, the functions for other clients.
+ */
 export const TABLES = {
-  missing: asText<string | null>(
-    `COALESCE(${named('$1', 'pg_catalog.to_regclass(name) IS NULL')}, ${named('$2', 'pg_catalog.to_regprocedure(name) IS NULL')})`,
-    'missing',
+  missing: asText<string | null>(those('NULL'), 'missing'),
+  isPartial: asFlag(`(${those('NULL')} IS NOT NULL AND ${those('NOT NULL')} IS NOT NULL)`),
+  uncallable: asText<string | null>(
+    named('$3', 'pg_catalog.to_regprocedure(name) IS NULL'),
+    'uncallable',
   ),
   forbidden: asText<string | null>(
     named(
@@ -57,6 +66,18 @@ export const TABLE_CHECKS: readonly Check<
 >[] = [
   {
     id: 'drift',
+    isWrong: ({ isPartial }) => isPartial,
+    found: ({ missing, schema }) =>
+      `${missing} not found, though the rest of the schema is there: run ${migrateCommand(schema)}`,
+    means:
+      'Unless an upgrade brings them, a tool has dropped them, with what was in them: prisma db push, drizzle-kit push ' +
+      "and MikroORM's schema:update may drop what no model names.",
+    todo:
+      'Exclude the schema there: docs/orms.md, "Tools that change schemas". TypeORM does not run a migration again ' +
+      'that it has noted.',
+  },
+  {
+    id: 'drift',
     isWrong: ({ missing }) => missing !== null,
     found: ({ missing, schema }) => `${missing} not found: ${toMigrate(schema)}`,
   },
@@ -76,6 +97,14 @@ export const TABLE_CHECKS: readonly Check<
     todo: 'ALTER TABLE … DISABLE ROW LEVEL SECURITY there, or give the role BYPASSRLS.',
   },
 ];
+
+export const uncallable = (functions: string | null, schema: string): Finding | undefined =>
+  functions === null
+    ? undefined
+    : notice('drift', `${functions} not found`, {
+        means: 'Nodes start without, but calls from SQL fail (42883).',
+        todo: `Run ${migrateCommand(schema)}.`,
+      });
 
 export const triggers = (unpinned: string | null): Finding | undefined =>
   unpinned === null

@@ -310,9 +310,11 @@ export const createPublicFunctions = (tables: Tables): string[] => [
   ]),
 ];
 
+/** The functions, with their arguments. */
+export const publicSignatures = (tables: Tables): string[] =>
+  publicFunctions(tables).map((each) => signature(tables, each));
+
 export const dropPublicFunctions = (tables: Tables): string[] => [
-  `DROP FUNCTION ${publicFunctions(tables)
-    .map((each) => signature(tables, each))
-    .join(', ')}`,
+  `DROP FUNCTION ${publicSignatures(tables).join(', ')}`,
   `DROP TYPE ${TYPES.map(([name]) => `${tables.schema}.${name}`).join(', ')}`,
 ];
