@@ -6,12 +6,14 @@ import {
   type FactoryProvider,
   Inject,
   Injectable,
+  type InjectionToken,
   Module,
   type OnApplicationBootstrap,
   type OnModuleInit,
   Optional,
+  type Type,
 } from '@nestjs/common';
-import { MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { MetadataScanner, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { DelayConfigError } from './core/api/errors.js';
 import { DelayEvents } from './core/api/events.js';
 import { DelayClient } from './core/client/delay-client.js';
@@ -23,6 +25,7 @@ import {
   RESOLVED_OPTIONS,
   type ResolvedOptions,
 } from './core/config/options.js';
+import { DEFAULT_QUEUE, EVENTS, HEALTH, WHEEL } from './core/config/queue-names.js';
 import { resolveOptions } from './core/config/resolve-options.js';
 import {
   DATA_SOURCE,
@@ -43,6 +46,14 @@ import { DISCOVERY, NestEnhancers, ofThisCopy } from './core/handlers/enhancers.
 import { WheelAlarm } from './core/timer-wheel/wheel-alarm.js';
 import { WheelService } from './core/timer-wheel/wheel.service.js';
 import { Engine } from './core/engine/engine.js';
+import {
+  ALL_SERVICES_PROVIDER,
+  getDelaysToken,
+  MARK,
+  type Queue,
+  queueModules,
+  queuesIn,
+} from './core/module/queues.js';
 import { FirstModule, LastModule, takePlaces, hearEnds } from './core/module/module-ends.js';
 
 /** Has the option `telemetry` observe this node, from before the first call until it has stopped. */
@@ -50,8 +61,8 @@ import { FirstModule, LastModule, takePlaces, hearEnds } from './core/module/mod
 class TelemetryStart {
   constructor(
     @Inject(RESOLVED_OPTIONS) { telemetry, nodeName: name }: ResolvedOptions,
-    events: DelayEvents,
-    health: DelayHealth,
+    @Inject(EVENTS) events: DelayEvents,
+    @Inject(HEALTH) health: DelayHealth,
   ) {
     if (telemetry === undefined) return;
     const off = telemetry.observe({
@@ -68,9 +79,6 @@ class TelemetryStart {
   }
 }
 
-/** A text: another copy of this package has another class. */
-const MARK = Symbol.for('nestjs-delay-queue:module');
-
 /** Implemented by the `useClass` and `useExisting` of `forRootAsync`. */
 export interface DelayQueueOptionsFactory {
   createDelayQueueOptions(): DelayQueueOptions | Promise<DelayQueueOptions>;
@@ -85,6 +93,12 @@ export interface DelayQueueModuleExtras {
    * Default: the application's default DataSource.
    */
   dataSource?: DataSourceChoice;
+  /**
+   * Name of the queue, for applications with several: each `forRoot` has its own tables. Handlers choose
+   * by `@OnDelay(name, { queue })`, callers by `@InjectDelays(queue)`. Default `'default'`, whose
+   * services are injected by their class.
+   */
+  queue?: string;
 }
 
 /** Options of `forRoot`. */
@@ -100,11 +114,12 @@ export type DelayQueueModuleAsyncOptions = ConfigurableModuleAsyncOptions<
 const EXTRAS: Required<{ [Extra in keyof DelayQueueModuleExtras]: unknown }> = {
   isGlobal: true,
   dataSource: undefined,
+  queue: DEFAULT_QUEUE,
 };
 
 const CLIENT: FactoryProvider<DelayClient> = {
   provide: DelayClient,
-  inject: [DATA_SOURCE, Engine, RESOLVED_OPTIONS, DelayEvents],
+  inject: [DATA_SOURCE, Engine, RESOLVED_OPTIONS, EVENTS],
   useFactory: (...given: ConstructorParameters<typeof DelayClient>) => new DelayClient(...given),
 };
 
@@ -113,46 +128,59 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
 })
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createDelayQueueOptions')
-  .setExtras(EXTRAS as DelayQueueModuleExtras, (definition, { isGlobal = true, dataSource }) => ({
-    ...definition,
-    global: isGlobal,
-    imports: [
-      ...(definition.imports ?? []),
-      dataSourceModule(dataSource, definition.imports),
-      FirstModule,
-      LastModule,
-    ],
-    providers: [
-      ...(definition.providers ?? []),
-      DATA_SOURCE_PROVIDER,
-      {
-        provide: RESOLVED_OPTIONS,
-        inject: [GIVEN_OPTIONS],
-        useFactory: (options: DelayQueueOptions) => resolveOptions(options),
-      },
-      DISCOVERY,
-      MetadataScanner,
-      DelayAdmin,
-      DelayEvents,
-      DelayHealth,
-      DelayLog,
-      DelayService,
-      DelayTrace,
-      DelayWorker,
-      Engine,
-      CLIENT,
-      HandlerExplorer,
-      HandlerRegistry,
-      Invoker,
-      NestEnhancers,
-      TelemetryStart,
-      WheelAlarm,
-      WheelService,
-    ],
-  }))
+  .setExtras(
+    EXTRAS as DelayQueueModuleExtras,
+    (definition, { isGlobal = true, dataSource, queue = DEFAULT_QUEUE }) => ({
+      ...definition,
+      ...(queue === DEFAULT_QUEUE ? {} : named(queue)),
+      global: isGlobal,
+      imports: [
+        ...(definition.imports ?? []),
+        dataSourceModule(dataSource, definition.imports),
+        FirstModule,
+        LastModule,
+      ],
+      providers: [
+        ...(definition.providers ?? []),
+        DATA_SOURCE_PROVIDER,
+        {
+          provide: RESOLVED_OPTIONS,
+          inject: [GIVEN_OPTIONS],
+          useFactory: (options: DelayQueueOptions) => resolveOptions(options, queue),
+        },
+        ALL_SERVICES_PROVIDER,
+        DISCOVERY,
+        MetadataScanner,
+        DelayLog,
+        DelayTrace,
+        Engine,
+        CLIENT,
+        HandlerExplorer,
+        HandlerRegistry,
+        Invoker,
+        NestEnhancers,
+        TelemetryStart,
+        WheelAlarm,
+        ...SERVICES.map((service) => ({
+          provide: getDelaysToken(queue, service),
+          useClass: service,
+        })),
+        { provide: EVENTS, useExisting: getDelaysToken(queue, DelayEvents) },
+        { provide: HEALTH, useExisting: getDelaysToken(queue, DelayHealth) },
+        { provide: WHEEL, useExisting: getDelaysToken(queue, WheelService) },
+      ],
+    }),
+  )
   .build();
 
-const SERVICES = [DelayService, DelayAdmin, DelayHealth, DelayWorker, WheelService, DelayEvents];
+const SERVICES: Type<unknown>[] = [
+  DelayService,
+  DelayAdmin,
+  DelayHealth,
+  DelayWorker,
+  WheelService,
+  DelayEvents,
+];
 
 function refuseWithoutForRoot(): never {
   throw new DelayConfigError(
@@ -182,7 +210,7 @@ function refuseWithoutForRoot(): never {
 })
 export class DelayQueueModule
   extends ConfigurableModuleClass
-  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown
+  implements Queue, OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown
 {
   /** @internal */
   static readonly [MARK] = true;
@@ -204,25 +232,55 @@ export class DelayQueueModule
     @Optional() private readonly modules: ModulesContainer,
     @Optional() private readonly explorer: HandlerExplorer,
     @Optional() private readonly engine: Engine,
-    @Optional() private readonly wheel: WheelService,
+    @Optional() @Inject(WHEEL) private readonly wheel: WheelService,
+    @Optional() private readonly moduleRef: ModuleRef,
+    @Optional() @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     super();
     if (engine === undefined) refuseWithoutForRoot();
     takePlaces(ofThisCopy(modules));
   }
 
+  /** @internal */
+  get queue(): string {
+    return this.options.queue;
+  }
+
+  /** @internal */
+  get<Service>(token: InjectionToken<Service>): Service {
+    return this.moduleRef.get(token, { strict: true });
+  }
+
+  #sharesTables(other: Queue): boolean {
+    const { schema } = other.get<ResolvedOptions>(RESOLVED_OPTIONS);
+    return schema === this.options.schema && other.get(DATA_SOURCE) === this.get(DATA_SOURCE);
+  }
+
   async onModuleInit(): Promise<void> {
-    // Nest keys dynamic modules by reference: a second forRoot would start a second engine.
-    const ours = [...this.modules.values()].filter(({ metatype }) => Reflect.has(metatype, MARK));
-    if (ours.some(({ metatype }) => metatype !== DelayQueueModule)) {
+    if (
+      queueModules(this.modules).some(({ instance }) => !(instance instanceof DelayQueueModule))
+    ) {
       throw new DelayConfigError(
         'two copies of nestjs-delay-queue are imported; `npm ls nestjs-delay-queue` shows them: ' +
           'install one version, once',
       );
     }
-    if (ours.length > 1) {
+    const queues = queuesIn(this.modules).map(({ queue }) => queue);
+    // Nest keys dynamic modules by reference: a second forRoot would start a second engine.
+    if (queues.indexOf(this.queue) !== queues.lastIndexOf(this.queue)) {
+      const which = this.queue === DEFAULT_QUEUE ? '' : `{ queue: '${this.queue}' }`;
       throw new DelayConfigError(
-        'DelayQueueModule.forRoot() was imported twice; import it once, in the root module',
+        `DelayQueueModule.forRoot(${which}) was imported twice; import it once, in the root module, ` +
+          'or give each a queue, and a schema or database, of its own',
+      );
+    }
+    const twin = queuesIn(this.modules).find(
+      (other) => other !== this && this.#sharesTables(other),
+    );
+    if (twin !== undefined) {
+      throw new DelayConfigError(
+        `DelayQueueModule: the queues '${twin.queue}' and '${this.queue}' have the same tables; ` +
+          'give one of them a schema or a database of its own',
       );
     }
     const { engine, wheel } = this;
@@ -236,7 +294,7 @@ export class DelayQueueModule
         await engine.close().catch(() => {});
       },
     });
-    await this.explorer.explore();
+    await this.explorer.explore(queues);
   }
 
   onApplicationBootstrap(): Promise<void> {
@@ -248,3 +306,12 @@ export class DelayQueueModule
     return this.engine.stop();
   }
 }
+
+/** A queue with a name. Its services have tokens of their own, so that none replaces the default queue's. */
+@Module({ providers: [], exports: [] })
+class NamedDelayQueueModule extends DelayQueueModule {}
+
+const named = (queue: string): { module: Type; exports: InjectionToken[] } => ({
+  module: NamedDelayQueueModule,
+  exports: SERVICES.map((service) => getDelaysToken(queue, service)),
+});

@@ -40,6 +40,7 @@ export type { DelayHistoryOptions, DelayQueueOptions } from './core/config/optio
 export { DelayAdmin } from './core/module/delay.admin.js';
 export { DelayHealth } from './ops/delay.health.js';
 export type * from './core/api/health.js';
+export { getDelaysToken, InjectDelays } from './core/module/queues.js';
 export { DelayService } from './core/module/delay.service.js';
 export { DelayWorker } from './core/module/delay.worker.js';
 export {
@@ -81,6 +82,7 @@ export {
   OnDelay,
   OnDelayEvent,
   OnDeadDelay,
+  type QueueChoice,
   type DelayMethod,
   type OnDelayBatchOptions,
   type OnDelayOptions,

@@ -8,7 +8,7 @@ const LIFE = ['hostile/application-life/application-life.properties'];
 export const LIVES: Readonly<Record<string, Mutant>> = {
   'hears-of-the-end-last': {
     about: 'drains after all onModuleDestroy have run',
-    patches: [patch(HOOK_ORDER, 'await this.ends?.closing();', '')],
+    patches: [patch(HOOK_ORDER, 'await Promise.all(this.ends.map((each) => each.closing()));', '')],
     tests: LIFE,
   },
   'ends-where-it-is-imported': {

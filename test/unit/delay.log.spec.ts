@@ -16,7 +16,7 @@ beforeEach(() => {
   Logger.overrideLogger(logger);
   events = new DelayEvents();
   // oxlint-disable-next-line eslint/no-new -- it listens
-  new DelayLog(events);
+  new DelayLog(events, { queue: 'default' });
 });
 
 afterEach(() => {

@@ -21,7 +21,7 @@ afterEach(() => void jest.restoreAllMocks());
 function follow(value: string): void {
   process.env[VARIABLE] = value;
   try {
-    void new DelayTrace(events);
+    void new DelayTrace(events, { queue: 'default' });
   } finally {
     delete process.env[VARIABLE];
   }

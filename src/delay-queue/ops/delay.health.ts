@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import {
   type BacklogFigures,
-  DelayEvents,
+  type DelayEvents,
   type DelayFigures,
   type HealthIndicator,
   type HealthOptions,
@@ -12,6 +12,7 @@ import {
 import {
   Engine,
   type EngineConnections,
+  EVENTS,
   LOADS_MISSED_MAX,
   RESOLVED_OPTIONS,
   type ResolvedOptions,
@@ -48,7 +49,7 @@ export class DelayHealth {
   /** @internal */
   constructor(
     private readonly engine: Engine,
-    events: DelayEvents,
+    @Inject(EVENTS) events: DelayEvents,
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.#noticed = new Noticed(events);

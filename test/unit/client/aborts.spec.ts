@@ -48,6 +48,7 @@ beforeEach(() => {
         if (ids.includes(99)) await new Promise(() => {});
       },
     },
+    { runningIds: () => new Set() },
   );
 });
 

@@ -24,6 +24,7 @@ beforeEach(() => {
       },
     } as never,
     { onRollback: (_: unknown, work: () => void) => (rollsBack = work) } as never,
+    {},
   );
 });
 

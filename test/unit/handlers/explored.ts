@@ -12,6 +12,7 @@ import {
   type DelayQueueOptions,
   RESOLVED_OPTIONS,
 } from '../../../src/delay-queue/core/config/options.js';
+import { EVENTS } from '../../../src/delay-queue/core/config/queue-names.js';
 import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
 import '../../support/delay-payloads.js';
 
@@ -40,13 +41,13 @@ export async function explored(
       HandlerRegistry,
       Invoker,
       NestEnhancers,
-      { provide: DelayEvents, useValue: more.events ?? new DelayEvents() },
+      { provide: EVENTS, useValue: more.events ?? new DelayEvents() },
       { provide: RESOLVED_OPTIONS, useValue: resolveOptions({ lease: '1m', ...more.options }) },
       ...providers,
     ],
   }).compile();
   await app.init();
-  await app.get(HandlerExplorer).explore();
+  await app.get(HandlerExplorer).explore(['default']);
   return app.get(HandlerRegistry);
 }
 

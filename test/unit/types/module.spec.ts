@@ -1,6 +1,6 @@
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { expect, it } from '@jest/globals';
-import type { DynamicModule } from '@nestjs/common';
+import type { DynamicModule, InjectionToken } from '@nestjs/common';
 import {
   type AroundFunction,
   type BackoffFunction,
@@ -16,11 +16,16 @@ import {
   type DelayQueueModuleOptions,
   type DelayQueueOptions,
   type DelayQueueOptionsFactory,
+  DelayAdmin,
   delayQueueMigrations,
+  DelayService,
   type Duration,
+  getDelaysToken,
+  InjectDelays,
   joinTransaction,
   joinTransactionHost,
   type MigrationClass,
+  type QueueChoice,
   runMigrations,
   WHEEL_CAPACITY,
   type WheelService,
@@ -45,7 +50,10 @@ function modules() {
   // @ts-expect-error -- what is found out at start has forRootAsync
   DelayQueueModule.forRoot(Promise.resolve({}));
   same<DelayQueueModuleOptions, DelayQueueOptions & DelayQueueModuleExtras>(true);
-  same<DelayQueueModuleExtras, { isGlobal?: boolean; dataSource?: DataSourceChoice }>(true);
+  same<
+    DelayQueueModuleExtras,
+    { isGlobal?: boolean; dataSource?: DataSourceChoice; queue?: string }
+  >(true);
   fits<DataSourceChoice[]>(['timers', Symbol('timers'), DataSource]);
   // @ts-expect-error -- no token
   fits<DataSourceChoice>(5);
@@ -65,6 +73,21 @@ function modules() {
   fits<DelayQueueModuleAsyncOptions>({ useClass: Configured, lease: '1m' });
   // @ts-expect-error -- options, or a promise of them
   fits<DelayQueueOptionsFactory>({ createDelayQueueOptions: () => 'lease' });
+}
+
+function queues() {
+  DelayQueueModule.forRoot({ queue: 'eu', connection: 'postgresql://eu' });
+  DelayQueueModule.forRootAsync({ queue: 'eu', useFactory: () => ({}) });
+  // @ts-expect-error -- a name
+  DelayQueueModule.forRoot({ queue: ['eu', 'us'] });
+  same<QueueChoice, { queue?: string | readonly string[] }>(true);
+  fits<InjectionToken<DelayService>>(getDelaysToken('eu'));
+  fits<InjectionToken<DelayAdmin>>(getDelaysToken('eu', DelayAdmin));
+  // @ts-expect-error -- a service, not its name
+  getDelaysToken('eu', 'DelayAdmin');
+  fits<ParameterDecorator>(InjectDelays('eu', DelayAdmin));
+  // @ts-expect-error -- the name of a queue
+  InjectDelays(DelayAdmin);
 }
 
 function options() {
@@ -126,5 +149,5 @@ function timers(wheel: WheelService) {
 }
 
 it('what the module, the migrations and the wheel take, by `tsc`', () => {
-  expect([modules, options, tables, joins, timers]).toBeDefined();
+  expect([modules, queues, options, tables, joins, timers]).toBeDefined();
 });

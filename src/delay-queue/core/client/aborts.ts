@@ -5,7 +5,7 @@ import { ON_PRIMARY } from '../database/tables.js';
 import { type Growth, pauseMs } from '../tasks/pauses.js';
 import { within } from '../tasks/signal.js';
 import { isInTransaction, type Transactions } from '../transactions/transactions.js';
-import { actingCall, currentCall } from '../transactions/handler-context.js';
+import type { SelfReschedules } from './self-reschedules.js';
 
 /** Pauses between checks for the end of an attempt. An aborted delay waits longer: one second. */
 const PAUSE: Growth = { firstMs: 5, factor: 2, lastMs: 250, jitter: 0.5 };
@@ -21,6 +21,7 @@ export class Aborts {
   constructor(
     private readonly transactions: Transactions,
     private readonly engine: AbortsEngine,
+    private readonly selfReschedules: Pick<SelfReschedules, 'runningIds'>,
   ) {}
 
   /**
@@ -37,8 +38,7 @@ export class Aborts {
     cancel: (targets: readonly Target[]) => Promise<CancelResult[]>,
   ): Promise<CancelResult[]> {
     const { manager, tx } = transaction;
-    const calls = [currentCall(), actingCall(manager === 'own' ? undefined : manager)];
-    const own = new Set(calls.flatMap((call) => call?.attempts.map(({ id }) => id) ?? []));
+    const own = this.selfReschedules.runningIds(manager === 'own' ? undefined : manager);
     for (let looks = 1; ; looks += 1) {
       const running = stillRunning(results).filter(({ id }) => !own.has(id));
       const leftMs = giveUpAtMs - performance.now();

@@ -4,7 +4,6 @@ import type { DelayStore } from '../store/delay.store.js';
 import type { NewDelay, Placed } from '../store/rows/delay-rows.js';
 import { StatementSize } from '../store/statement-size.js';
 import type { CallersTransaction, Joined, Transactions } from '../transactions/transactions.js';
-import { ownAttempt } from '../transactions/handler-context.js';
 import { withFirstInstants } from './first-instants.js';
 import type { SelfReschedules } from './self-reschedules.js';
 
@@ -38,7 +37,7 @@ export class AllOrNone {
     ready: Promise<void> | undefined,
   ): Promise<AllWritten> {
     const { joined, runner, inOrder } = transaction;
-    const own = sorted.some((delay) => ownAttempt(joined, delay));
+    const own = sorted.some((delay) => this.selfReschedules.attempt(joined, delay));
     return await inOrder(sorted, async () => {
       if (ready !== undefined) await ready;
       if (joined === undefined && sorted.length <= this.#size.now && !own) {

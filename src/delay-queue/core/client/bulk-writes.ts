@@ -7,7 +7,7 @@ import { inLockOrder, type NameAndKey } from '../store/rows/delay-rows.js';
 import type { RowFilter } from '../store/filter.table.js';
 import { StatementSize } from '../store/statement-size.js';
 import type { Joined, Transactions } from '../transactions/transactions.js';
-import { type ActingAttempt, actingCall } from '../transactions/handler-context.js';
+import type { ActingAttempt } from '../transactions/handler-context.js';
 import type { Announced, Announcements } from './announcements.js';
 import type { Target } from './arguments.js';
 import { type ChangeResult, changeResult } from './results.js';
@@ -75,7 +75,7 @@ export class ManyWrites {
     how: { to: MoveTo | undefined; filter?: RowFilter; by?: string | undefined },
   ): Promise<Map<number, Changed>> {
     const changed = new Map<number, Changed>();
-    const own = actingCall(joined)?.attempts ?? [];
+    const own = this.selfReschedules.attempts(joined);
     for (const { list, indexes } of lists) {
       const answers = await this.#store.change(verb, runner, list, own, how);
       for (const [position, answer] of answers.entries()) {

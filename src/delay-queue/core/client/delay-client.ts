@@ -28,7 +28,7 @@ import {
   type Joined,
   Transactions,
 } from '../transactions/transactions.js';
-import { type ActingAttempt, ownAttempt, surroundingBy } from '../transactions/handler-context.js';
+import { type ActingAttempt, surroundingBy } from '../transactions/handler-context.js';
 import { OutsideTransactions } from '../transactions/outside-transactions.js';
 import { Aborts, type AbortsEngine } from './aborts.js';
 import { Announcements, type CommittedWrites } from './announcements.js';
@@ -70,14 +70,14 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   readonly erasures: Erasures;
 
   constructor(
-    dataSource: DataSource,
+    readonly dataSource: DataSource,
     private readonly engine: ClientEngine,
     private readonly options: ResolvedOptions,
     events: DelayEvents,
   ) {
     const { installation, nodeName, historyKept, resolveManager } = options;
     this.#store = new DelayStore(installation, historyKept, nodeName);
-    this.#selfReschedules = new SelfReschedules(this.#store, engine.afterCommit);
+    this.#selfReschedules = new SelfReschedules(this.#store, engine.afterCommit, options);
     this.#announcements = new Announcements(engine, events);
     const outside = new OutsideTransactions(dataSource, engine);
     this.#coalesced = new CoalescedWrites(this.#store, outside, options);
@@ -92,7 +92,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
     this.#allOrNone = new AllOrNone(this.#store, this.#selfReschedules, transactions);
     this.many = new ManyWrites(options, this.#selfReschedules, transactions, this.#announcements);
     this.pausing = new Pausing(installation, transactions, engine);
-    this.#aborts = new Aborts(transactions, engine);
+    this.#aborts = new Aborts(transactions, engine, this.#selfReschedules);
     this.matching = new Matching(
       options,
       this.many,
@@ -110,7 +110,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   ): Promise<ScheduleResult> {
     const transaction = this.#transactions.of(options, 'write');
     const ready = this.#transactions.inTime(transaction, given);
-    const own = ownAttempt(transaction.joined, delay);
+    const own = this.#selfReschedules.attempt(transaction.joined, delay);
     const placed =
       isAlone(transaction, own) && !needsClock(delay) && delay.reruns !== true
         ? await this.#coalesced.schedule(delay, ready)
@@ -154,7 +154,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   async #cancel(target: NameAndKey, options: ChangeOptions): Promise<CancelResult> {
     const transaction = this.#transactions.of(options, 'write');
     const { joined, runner, inOrder } = transaction;
-    const own = ownAttempt(joined, target);
+    const own = this.#selfReschedules.attempt(joined, target);
     const { by } = options;
     const placed =
       isAlone(transaction, own) && by === undefined
@@ -184,7 +184,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   ): Promise<RescheduleResult> {
     const transaction = this.#transactions.of(options, 'write');
     const { joined, runner, inOrder } = transaction;
-    const own = ownAttempt(joined, target);
+    const own = this.#selfReschedules.attempt(joined, target);
     const { by } = options;
     const move = { ...target, to };
     const placed =

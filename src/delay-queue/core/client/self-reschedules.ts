@@ -7,14 +7,41 @@ import type { LockWait } from '../store/sql/fragments/clock.js';
 import { declaredInCode, extrasText } from '../store/write-answers.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
 import type { Joined } from '../transactions/transactions.js';
-import { type ActingAttempt, ownAttempt } from '../transactions/handler-context.js';
+import {
+  type ActingAttempt,
+  actingCall,
+  currentCall,
+  type Joining,
+} from '../transactions/handler-context.js';
 
 /** A handler's writes about its own delay. Its attempt holds the row, which moves on in place. */
 export class SelfReschedules {
+  /** @param queue that the writes go to: in another, the same name, key and id are another delay */
   constructor(
     private readonly store: DelayStore,
     private readonly afterCommit: AfterCommit,
+    private readonly queue: object,
   ) {}
+
+  /** The attempts of the call that writes. */
+  attempts(manager: Joining | undefined): readonly ActingAttempt[] {
+    return actingCall(this.queue, manager)?.attempts ?? [];
+  }
+
+  /** The attempt of the calling handler, if it runs on that delay. */
+  attempt(
+    manager: Joining | undefined,
+    { name, key }: { name: string; key: string | null },
+  ): ActingAttempt | undefined {
+    return actingCall(this.queue, manager)?.attemptOf(name, key);
+  }
+
+  /** What the calling handler runs, also where the call joins another transaction. */
+  runningIds(manager: Joining | undefined): Set<number> {
+    const current = currentCall();
+    const its = current?.handler.queue === this.queue ? current.attempts : [];
+    return new Set([...its, ...this.attempts(manager)].map(({ id }) => id));
+  }
 
   /**
    * All or none. Rows that answer `running` because of the handler's own attempt move on in place.
@@ -27,7 +54,7 @@ export class SelfReschedules {
     delays: readonly NewDelay[],
   ): Promise<Placed[]> {
     const own = delays.flatMap((delay, index) => {
-      const attempt = ownAttempt(manager, delay);
+      const attempt = this.attempt(manager, delay);
       return attempt === undefined ? [] : [{ index, attempt, delay: goneOn(attempt, delay) }];
     });
     const placed = await this.store.place(runner, delays);

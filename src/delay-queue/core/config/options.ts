@@ -11,6 +11,7 @@ import { DelayInvalidError } from '../api/errors.js';
 import type { DelayTelemetry } from '../api/telemetry.js';
 import type { BackoffOptions, ExponentialBackoff } from './backoff.js';
 import { flag } from './checks.js';
+import { checkQueue, DEFAULT_QUEUE } from './queue-names.js';
 import {
   atStart,
   checkKnownOptions,
@@ -279,6 +280,8 @@ export type HistoryKept = 'nothing' | 'ends' | 'attempts';
 
 /** {@link DelayQueueOptions}, checked and with defaults, all times in milliseconds. */
 export interface ResolvedOptions {
+  /** Name of the queue in this application; its tables do not know it. */
+  queue: string;
   connection: string | object | undefined;
   schema: string;
   /** Where the delays live, and their clock: the test's under `DelayTesting`. */
@@ -321,7 +324,7 @@ export const RESOLVED_OPTIONS = Symbol.for('nestjs-delay-queue:options');
 export const GIVEN_OPTIONS = 'nestjs-delay-queue:given-options';
 
 /** Options of the module itself: in `forRoot`, or beside the factory of `forRootAsync`. */
-export const MODULE_EXTRAS = ['isGlobal', 'dataSource'];
+export const MODULE_EXTRAS = ['isGlobal', 'dataSource', 'queue'];
 
 /** The sources of options in `forRootAsync`. */
 const WAYS = ['useFactory', 'useClass', 'useExisting'];
@@ -339,7 +342,7 @@ const ASYNC_OPTIONS = [
  * @throws DelayConfigError naming the option
  */
 export function checkModuleOptions(options: unknown): void {
-  atStart('DelayQueueModule', () => checkIsGlobal(readOptions(options, 'options', MODULE_EXTRAS)));
+  atStart('DelayQueueModule', () => checkExtras(readOptions(options, 'options', MODULE_EXTRAS)));
 }
 
 /**
@@ -349,7 +352,7 @@ export function checkModuleOptions(options: unknown): void {
 export function checkAsyncOptions(options: unknown): void {
   atStart('DelayQueueModule', () => {
     const given = checkKnownOptions(options, 'options', ASYNC_OPTIONS);
-    checkIsGlobal(given);
+    checkExtras(given);
     const [way, another] = WAYS.filter((each) => each in given);
     if (way === undefined || another !== undefined) {
       throw new DelayInvalidError(
@@ -363,8 +366,10 @@ export function checkAsyncOptions(options: unknown): void {
   });
 }
 
-const checkIsGlobal = ({ isGlobal = true }: Record<string, unknown>): boolean =>
+function checkExtras({ isGlobal = true, queue = DEFAULT_QUEUE }: Record<string, unknown>): void {
   flag(isGlobal, 'isGlobal');
+  checkQueue(queue, 'queue');
+}
 
 /** For the module, and again for a handler. */
 const AROUNDS_MAX = 20;

@@ -24,6 +24,7 @@ import {
   parseEnhancers,
   type ResolvedOptions,
 } from './options.js';
+import { DEFAULT_QUEUE } from './queue-names.js';
 import { Payloads } from './payloads.js';
 import { checkCodec } from './payload-codec.js';
 import { PAYLOAD_BYTES_MAX } from './payload-encoder.js';
@@ -69,10 +70,12 @@ const DEFAULTS = {
 
 /**
  * @param options {@link DelayQueueOptions}, or `undefined` for all defaults
+ * @param queue as in `forRoot({ queue })`
  * @throws DelayConfigError that names the option and what would be right
  */
-export function resolveOptions(options: unknown = {}): ResolvedOptions {
-  return atStart('DelayQueueModule', () => {
+export function resolveOptions(options: unknown = {}, queue = DEFAULT_QUEUE): ResolvedOptions {
+  const where = queue === DEFAULT_QUEUE ? 'DelayQueueModule' : `DelayQueueModule (${queue})`;
+  return atStart(where, () => {
     const given = withDefaults(options);
     const durationMs = (name: keyof typeof DEFAULTS, min: Bound, max: Bound): number =>
       parseDurationBetween(given[name], name, min, max);
@@ -82,6 +85,7 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
     const schema = checkSchema(given['schema']);
     const worker = checkWorker(given['worker']);
     const resolved: ResolvedOptions = {
+      queue,
       connection: checkConnection(given['connection']),
       schema,
       installation: { schema, clock: worker === 'manual' ? 'test' : 'database' },

@@ -1,19 +1,20 @@
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { DelayConfigError, DelayShutdownError } from '../api/errors.js';
-import { DelayEvents } from '../api/events.js';
+import type { DelayEvents } from '../api/events.js';
 import type { ClientEngine } from '../client/delay-client.js';
 import { hintWakes } from '../cluster/notifier.js';
 import { SessionProof } from '../cluster/session-proof.js';
 import { UnservedNames } from '../cluster/unserved-names.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
+import { EVENTS, WHEEL } from '../config/queue-names.js';
 import { DATA_SOURCE } from '../database/chosen-data-source.js';
 import type { EngineConnections } from '../database/engine-connections.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import { NodeStore } from '../store/node.store.js';
 import { OwnScope } from '../tasks/own-scope.js';
 import { within } from '../tasks/signal.js';
-import { WheelService } from '../timer-wheel/wheel.service.js';
+import type { WheelService } from '../timer-wheel/wheel.service.js';
 import { AfterCommit } from '../transactions/commit-hooks.js';
 import { BUILT, type Built } from '../worker/context.js';
 import { createConnections, openDatabase, suggest } from './start.js';
@@ -44,8 +45,8 @@ export class Engine implements ClientEngine {
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
     @Inject(DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly registry: HandlerRegistry,
-    private readonly wheel: WheelService,
-    private readonly events: DelayEvents,
+    @Inject(WHEEL) private readonly wheel: WheelService,
+    @Inject(EVENTS) private readonly events: DelayEvents,
   ) {
     this.afterCommit = new AfterCommit(dataSource);
     this.#isWanted = options.autorun || options.worker === 'manual';

@@ -97,7 +97,17 @@ export interface OnDelayOptions<Parsed = any> {
    * @see docs/api.md#payloads
    */
   payload?: PayloadSchema<Parsed>;
+  /**
+   * The queue that it serves, or a list, as in `forRoot({ queue })`.
+   * @default 'default'
+   * @range 1 to 48 letters, digits and ._-; up to 1,000 of them
+   * @see docs/api.md#several-queues
+   */
+  queue?: string | readonly string[];
 }
+
+/** Which queues a method serves that is no handler; see `queue` of {@link OnDelayOptions}. */
+export type QueueChoice = Pick<OnDelayOptions, 'queue'>;
 
 /** Options of a batch handler, which receives a list of delays. */
 export interface OnDelayBatchOptions<Parsed = any> extends OnDelayOptions<Parsed> {
@@ -132,9 +142,8 @@ const DECORATED_METADATA = 'nestjs-delay-queue:decorated';
 /** What a decorator stores for the explorer, which checks it. */
 export interface DecoratorEntries {
   '@OnDelay': { name: unknown; options: unknown };
-  /** The name. */
-  '@OnDeadDelay': unknown;
-  '@OnDelayEvent': keyof DelayEventMap;
+  '@OnDeadDelay': { name: unknown; options: unknown };
+  '@OnDelayEvent': { event: keyof DelayEventMap; options: unknown };
   '@RepeatDelay': { name: unknown; options: unknown };
 }
 
@@ -195,8 +204,9 @@ export function OnDelay(name: unknown, options: unknown = {}): MethodDecorator {
  */
 export function OnDeadDelay<N extends DelayName>(
   name: N,
+  options: QueueChoice = {},
 ): DecoratorOf<DelayMethod<[delay: Delay<N>, ctx: DeadDelayContext]>> {
-  return entryOf('@OnDeadDelay', name);
+  return entryOf('@OnDeadDelay', { name, options });
 }
 
 /**
@@ -215,8 +225,9 @@ export function OnDeadDelay<N extends DelayName>(
  */
 export function OnDelayEvent<K extends keyof DelayEventMap>(
   event: K,
+  options: QueueChoice = {},
 ): DecoratorOf<DelayMethod<DelayEventMap[K]>> {
-  return entryOf('@OnDelayEvent', event);
+  return entryOf('@OnDelayEvent', { event, options });
 }
 
 /** Options of `@RepeatDelay`. */
@@ -241,7 +252,7 @@ export type RepeatDelayOptions<N extends DelayName = DelayName> = RepeatRule & {
 
 /**
  * Makes a delay of that name recur: one row, whatever the number of nodes. It goes on the method
- * with the `@OnDelay` of that name, several times if the keys differ.
+ * with the `@OnDelay` of that name, several times if the keys differ, and recurs in each of its queues.
  *
  * ```ts
  * @RepeatDelay('report.daily', { cron: '0 3 * * *', timeZone: 'Europe/Berlin', payload: { region: 'eu' } })

@@ -41,6 +41,7 @@ const ON_DELAY_OPTIONS = Object.keys({
   around: true,
   enhancers: true,
   payload: true,
+  queue: true,
 } satisfies Record<keyof OnDelayBatchOptions, true>);
 
 /**
@@ -69,6 +70,7 @@ export function handlerSettings(
     const timeoutMs = timeout === undefined ? defaults.timeoutMs : parseTimeoutMs(timeout);
     return {
       name: checkName(name),
+      queue: defaults,
       transactional: isTransactional,
       own,
       concurrency: concurrency === undefined ? defaults.concurrency : checkConcurrency(concurrency),

@@ -3,11 +3,12 @@ import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { adopted, ignoreRejection } from '../api/adopted.js';
 import { describeError } from '../api/error-text.js';
 import { DelayConfigError } from '../api/errors.js';
-import { type DelayEventMap, DelayEvents } from '../api/events.js';
-import { atStart } from '../config/known-options.js';
+import type { DelayEventMap, DelayEvents } from '../api/events.js';
+import { atStart, checkKnownOptions, readOptions } from '../config/known-options.js';
+import { DEFAULT_QUEUE, EVENTS, parseQueues } from '../config/queue-names.js';
 import { checkName } from '../config/checks.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
-import { checkDecorated, entriesAt } from './decorators.js';
+import { checkDecorated, type DecoratorEntries, entriesAt } from './decorators.js';
 import { type FoundMethod, type InstanceWrapper, isStatic } from './enhancers.js';
 import { parseDeclaration, HandlerRegistry } from './handler.registry.js';
 import { Invoker } from './invoker.js';
@@ -25,14 +26,15 @@ export class HandlerExplorer {
     private readonly scanner: MetadataScanner,
     private readonly invoker: Invoker,
     private readonly registry: HandlerRegistry,
-    private readonly events: DelayEvents,
+    @Inject(EVENTS) private readonly events: DelayEvents,
   ) {}
 
   /**
-   * Fills the registry. Call it once, in `onModuleInit`, when all instances exist.
+   * Fills the registry with what serves this queue. Call it once, in `onModuleInit`, when all instances exist.
+   * @param queues of the application
    * @throws DelayConfigError, and errors of codec and schemas
    */
-  async explore(): Promise<void> {
+  async explore(queues: readonly string[]): Promise<void> {
     const seen = new Set<object>();
     const later: Later[] = [];
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
@@ -40,13 +42,18 @@ export class HandlerExplorer {
       // One instance under several tokens is one handler.
       if (typeof instance !== 'object' || instance === null || seen.has(instance)) continue;
       seen.add(instance);
-      this.exploreInstance(wrapper, instance, later);
+      this.exploreInstance(wrapper, instance, later, queues);
     }
     for (const add of later) await add();
   }
 
   /** @param later collects work that needs all handlers, or takes time */
-  private exploreInstance(wrapper: InstanceWrapper, instance: object, later: Later[]): void {
+  private exploreInstance(
+    wrapper: InstanceWrapper,
+    instance: object,
+    later: Later[],
+    queues: readonly string[],
+  ): void {
     const prototype: unknown = Object.getPrototypeOf(instance);
     if (typeof prototype !== 'object' || prototype === null) return;
     const className = prototype.constructor?.name ?? String(wrapper.name);
@@ -57,7 +64,14 @@ export class HandlerExplorer {
         (error) => `${location}: its backoff fails, so the module's is used: ${error}`,
       );
       const found: FoundMethod = { wrapper, instance, methodName, place: location };
-      for (const metadata of entriesAt('@OnDelay', prototype, methodName)) {
+      const servesThis = ({ options }: { options: unknown }): boolean =>
+        servedQueues(options, location, queues).includes(this.options.queue);
+      const isOurs = ({ options }: { options: unknown }): boolean => {
+        atStart(location, () => checkKnownOptions(options, 'options', ['queue']));
+        return servesThis({ options });
+      };
+      const handled = entriesAt('@OnDelay', prototype, methodName);
+      for (const metadata of handled.filter(servesThis)) {
         const settings = handlerSettings(metadata, location, this.options, backoffFails);
         this.registry.add({
           ...settings,
@@ -65,7 +79,7 @@ export class HandlerExplorer {
           invoke: this.invoker.of(found, settings.enhancers),
         });
       }
-      for (const name of entriesAt('@OnDeadDelay', prototype, methodName)) {
+      for (const { name } of entriesAt('@OnDeadDelay', prototype, methodName).filter(isOurs)) {
         // A refusing guard would postpone the dead letter forever.
         const invoke = this.invoker.of(found, false);
         later.push(() => {
@@ -74,8 +88,12 @@ export class HandlerExplorer {
           this.registry.addOnDead(checked, { location, readPayload, invoke });
         });
       }
-      this.declare(prototype, methodName, location, later);
-      for (const event of entriesAt('@OnDelayEvent', prototype, methodName)) {
+      for (const each of entriesAt('@RepeatDelay', prototype, methodName)) {
+        const its = handled.filter(({ name }) => name === each.name);
+        if (its.length === 0 || its.some(servesThis))
+          this.declare(each, its.length > 0, location, later);
+      }
+      for (const { event } of entriesAt('@OnDelayEvent', prototype, methodName).filter(isOurs)) {
         if (!isStatic(wrapper)) throw new DelayConfigError(`${location}: ${NO_INSTANCE}`);
         this.listen(event, instance, methodName, location);
       }
@@ -83,31 +101,33 @@ export class HandlerExplorer {
   }
 
   /** Synchronous refusals come in source order. */
-  private declare(prototype: object, methodName: string, location: string, later: Later[]): void {
-    const handled = entriesAt('@OnDelay', prototype, methodName).map(({ name }) => name);
-    for (const { name, options } of entriesAt('@RepeatDelay', prototype, methodName)) {
-      const { payloads } = this.options;
-      const declaration = atStart(location, () => parseDeclaration(name, options, payloads));
-      if (!handled.includes(name)) {
-        throw new DelayConfigError(
-          `${location}: @RepeatDelay('${String(name)}') needs an @OnDelay of that name on the same method`,
-        );
-      }
-      if (!(declaration instanceof Promise)) {
-        this.registry.declare(declaration, location);
-        continue;
-      }
-      // A rejection before it is awaited must fail the start, not end the process.
-      void ignoreRejection(declaration);
-      later.push(async () => {
-        const declared = await declaration.catch((error: unknown) =>
-          atStart(location, () => {
-            throw error;
-          }),
-        );
-        this.registry.declare(declared, location);
-      });
+  private declare(
+    { name, options }: DecoratorEntries['@RepeatDelay'],
+    isHandled: boolean,
+    location: string,
+    later: Later[],
+  ): void {
+    const { payloads } = this.options;
+    const declaration = atStart(location, () => parseDeclaration(name, options, payloads));
+    if (!isHandled) {
+      throw new DelayConfigError(
+        `${location}: @RepeatDelay('${String(name)}') needs an @OnDelay of that name on the same method`,
+      );
     }
+    if (!(declaration instanceof Promise)) {
+      this.registry.declare(declaration, location);
+      return;
+    }
+    // A rejection before it is awaited must fail the start, not end the process.
+    void ignoreRejection(declaration);
+    later.push(async () => {
+      const declared = await declaration.catch((error: unknown) =>
+        atStart(location, () => {
+          throw error;
+        }),
+      );
+      this.registry.declare(declared, location);
+    });
   }
 
   /** Does not await the listener. An unhandled rejection would end the process. */
@@ -133,6 +153,24 @@ export class HandlerExplorer {
       this.events.emit('advice', { message: messageOf(describeError(error)) });
     };
   }
+}
+
+/**
+ * The queues that a decorated method serves.
+ * @throws DelayConfigError for one that the application does not have: the method would never be called
+ */
+function servedQueues(options: unknown, location: string, queues: readonly string[]): string[] {
+  const served = atStart(location, () =>
+    parseQueues(readOptions(options, 'options', ['queue'])['queue']),
+  );
+  const missing = served.find((queue) => !queues.includes(queue));
+  if (missing === undefined) return served;
+  const those = `this application has ${queues.map((queue) => `'${queue}'`).join(', ')}`;
+  throw new DelayConfigError(
+    missing === DEFAULT_QUEUE
+      ? `${location}: queue: say which one; ${those}`
+      : `${location}: queue: there is no DelayQueueModule.forRoot({ queue: '${missing}' }); ${those}`,
+  );
 }
 
 /** A factory with an instance per request has none yet; a class as its token has the methods. */

@@ -19,6 +19,8 @@ export const WAITS_MAX_MS = 250;
 /** A method with `@OnDelay`, ready to run, with the module's defaults. */
 export interface Handler {
   readonly name: string;
+  /** The queue that it serves: its options, by identity. */
+  readonly queue: object;
   readonly transactional: boolean;
   /** `transactional: 'own'`: the handler removes the delay in a transaction of its own. */
   readonly own: boolean;

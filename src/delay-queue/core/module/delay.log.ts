@@ -1,7 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { describeError } from '../api/error-text.js';
 import { LogLines } from '../api/log-lines.js';
-import { type DelayEventMap, DelayEvents } from '../api/events.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
+import { EVENTS, logContext } from '../config/queue-names.js';
+import type { DelayEventMap, DelayEvents } from '../api/events.js';
 
 const FAILURE_EVERY_MS = 60_000;
 /** A task that works for this long has recovered. A hanging statement would show after 15 s. */
@@ -11,12 +13,13 @@ const NAMES_LISTED = 50;
 const JUMP_MS = 1_000;
 
 /**
- * All log lines of the library, with the context `DelayQueue`, except those of `delay.log.ts`.
+ * All log lines of the library, with the context `DelayQueue`, or `DelayQueue eu`
+ * for a queue with that name, except those of `delay.log.ts`.
  * Payloads are never logged. A healthy node logs two lines: at its start and at its end.
  */
 @Injectable()
 export class DelayLog {
-  readonly #logger = new LogLines('DelayQueue');
+  readonly #logger: LogLines;
   /** When each failure was last logged: even an intermittent outage is one line a minute. */
   readonly #failedAtMs = new Map<string, number>();
   /** Failures that were logged and not yet reported as recovered. */
@@ -24,7 +27,11 @@ export class DelayLog {
   /** Failures that seem to have recovered. */
   readonly #recovering = new Map<string, NodeJS.Timeout>();
 
-  constructor(events: DelayEvents) {
+  constructor(
+    @Inject(EVENTS) events: DelayEvents,
+    @Inject(RESOLVED_OPTIONS) { queue }: Pick<ResolvedOptions, 'queue'>,
+  ) {
+    this.#logger = new LogLines(logContext(queue));
     events.on('ready', (ready) => this.#ready(ready));
     events.on('stopped', ({ node, unfinished }) => {
       const rest = unfinished > 0 ? `; ${unfinished} unfinished delays were given back` : '';

@@ -21,6 +21,8 @@ import type { DelayTarget } from '../api/selection.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import { parseCancel, parseNameAndKey, parseOptions, parseTargets } from '../client/arguments.js';
 import { DelayClient } from '../client/delay-client.js';
+import { ALL_SERVICES } from '../config/queue-names.js';
+import { managersDataSource } from '../transactions/transactions.js';
 import { newDelay, newDelays } from '../client/new-delays.js';
 import { aboutItems, aboutTargets, ObservedCalls } from '../client/observed-calls.js';
 import { checkName } from '../config/checks.js';
@@ -52,6 +54,7 @@ export class DelayService {
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
     private readonly client: DelayClient,
+    @Inject(ALL_SERVICES) private readonly all: () => readonly DelayService[] = () => [],
   ) {
     this.#calls = new ObservedCalls(options.nodeName, options.telemetry);
   }
@@ -75,6 +78,8 @@ export class DelayService {
     payload: GivenPayload<N, P>,
     options: Due & ScheduleOptions & InTransaction,
   ): Promise<ScheduleResult> {
+    const chosen = this.#chosenBy(options);
+    if (chosen) return await chosen.schedule(name, payload, options);
     const given = parseScheduleOptions(options);
     const { payloads } = this.options;
     if (!this.#calls.isHeard('schedule')) {
@@ -97,6 +102,8 @@ export class DelayService {
     items: readonly ScheduleItem[],
     options: InTransaction = {},
   ): Promise<ScheduleResult[]> {
+    const chosen = this.#chosenBy(options);
+    if (chosen) return await chosen.scheduleMany(items, options);
     parseOptions('read', options);
     const { payloads } = this.options;
     const about = this.#calls.isHeard('schedule') ? aboutItems(items) : undefined;
@@ -114,6 +121,8 @@ export class DelayService {
    * An abort takes up to `abortWithin`. See {@link CancelResult}.
    */
   async cancel(name: DelayName, key: string, options: CancelOptions = {}): Promise<CancelResult> {
+    const chosen = this.#chosenBy(options);
+    if (chosen) return await chosen.cancel(name, key, options);
     const cancelling = parseCancel(options);
     const target = parseNameAndKey(name, key);
     return this.#calls.isHeard('cancel')
@@ -135,6 +144,8 @@ export class DelayService {
     targets: readonly DelayTarget[],
     options: CancelOptions = {},
   ): Promise<CancelResult[]> {
+    const chosen = this.#chosenBy(options);
+    if (chosen) return await chosen.cancelMany(targets, options);
     const cancelling = parseCancel(options);
     const checked = parseTargets(targets);
     return this.#calls.isHeard('cancel')
@@ -155,6 +166,8 @@ export class DelayService {
     to: RescheduleTo,
     options: ChangeOptions = {},
   ): Promise<RescheduleResult> {
+    const chosen = this.#chosenBy(options);
+    if (chosen) return await chosen.reschedule(name, key, to, options);
     const changing = parseOptions('change', options);
     const target = parseNameAndKey(name, key);
     const move = parseRescheduleTo(to);
@@ -171,6 +184,8 @@ export class DelayService {
     to: RescheduleTo,
     options: ChangeOptions = {},
   ): Promise<RescheduleResult[]> {
+    const chosen = this.#chosenBy(options);
+    if (chosen) return await chosen.rescheduleMany(targets, to, options);
     const changing = parseOptions('change', options);
     const move = parseRescheduleTo(to);
     const checked = parseTargets(targets);
@@ -187,6 +202,8 @@ export class DelayService {
     key: string,
     options: InTransaction = {},
   ): Promise<DelayInfo<N> | null> {
+    const chosen = this.#chosenBy(options);
+    if (chosen) return await chosen.find(name, key, options);
     return await this.client.find(parseNameAndKey(name, key, options), options);
   }
 
@@ -195,6 +212,8 @@ export class DelayService {
    * @returns ended delays, newest first, up to 100
    */
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
+    const chosen = this.#chosenBy(options);
+    if (chosen) return await chosen.history(name, key, options);
     return await this.client.history(parseNameAndKey(name, key, options), options);
   }
 
@@ -204,10 +223,22 @@ export class DelayService {
     key: string,
     options: ChangeOptions = {},
   ): Promise<RetryDeadResult> {
+    const chosen = this.#chosenBy(options);
+    if (chosen) return await chosen.retryDead(name, key, options);
     const changing = parseOptions('change', options);
     const target = parseNameAndKey(name, key);
     return await this.#calls.admin('retryDead', changing.by, { targets: [target] }, () =>
       this.client.retryDead(target, changing),
     );
+  }
+
+  /** The service of another queue, if the manager is of its database: a call joins where it can. */
+  #chosenBy(options: InTransaction): DelayService | undefined {
+    const all = this.all();
+    if (all.length === 0) return undefined;
+    const dataSource = managersDataSource(options);
+    if (dataSource === undefined || this.client.dataSource === dataSource) return undefined;
+    const [its, another] = all.filter(({ client }) => client.dataSource === dataSource);
+    return another === undefined ? its : undefined;
   }
 }

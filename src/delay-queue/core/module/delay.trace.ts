@@ -1,8 +1,10 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { quietly } from '../api/adopted.js';
 import { LogLines } from '../api/log-lines.js';
-import { DelayEvents, type AttemptEvent } from '../api/events.js';
+import type { AttemptEvent, DelayEvents } from '../api/events.js';
 import { shown } from '../config/known-options.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
+import { EVENTS, logContext } from '../config/queue-names.js';
 
 const VARIABLE = 'DELAY_QUEUE_DEBUG';
 
@@ -23,10 +25,14 @@ interface Traced {
  */
 @Injectable()
 export class DelayTrace {
-  readonly #logger = new LogLines('DelayQueue');
+  readonly #logger: LogLines;
   readonly #entries: ReadonlySet<string>;
 
-  constructor(events: DelayEvents) {
+  constructor(
+    @Inject(EVENTS) events: DelayEvents,
+    @Inject(RESOLVED_OPTIONS) { queue }: Pick<ResolvedOptions, 'queue'>,
+  ) {
+    this.#logger = new LogLines(logContext(queue));
     this.#entries = this.#entriesOf(process.env[VARIABLE]);
     if (this.#entries.size === 0) return;
     if (!Logger.isLevelEnabled('debug')) {

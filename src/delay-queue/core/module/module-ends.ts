@@ -10,10 +10,11 @@ interface Ends {
 }
 
 class ModuleAtAnEnd implements OnModuleDestroy {
-  ends: Ends | undefined;
+  /** One for each queue. */
+  readonly ends: Ends[] = [];
 
   async onModuleDestroy(): Promise<void> {
-    await this.ends?.closing();
+    await Promise.all(this.ends.map((each) => each.closing()));
   }
 }
 
@@ -25,7 +26,7 @@ export class FirstModule extends ModuleAtAnEnd {}
 @Module({})
 export class LastModule extends ModuleAtAnEnd implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
-    await this.ends?.bootstrapped();
+    await Promise.all(this.ends.map((each) => each.bootstrapped()));
   }
 }
 
@@ -44,9 +45,9 @@ export function takePlaces(modules: ModulesContainer): void {
   }
 }
 
-/** Sets what both modules do. Call it when all instances exist. */
+/** Adds to what both modules do. Call it when all instances exist. */
 export function hearEnds(modules: ModulesContainer, ends: Ends): void {
   for (const { instance } of modules.values()) {
-    if (instance instanceof ModuleAtAnEnd) instance.ends = ends;
+    if (instance instanceof ModuleAtAnEnd) instance.ends.push(ends);
   }
 }

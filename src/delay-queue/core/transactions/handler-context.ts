@@ -9,7 +9,7 @@ import type { OwnAttempt } from '../store/rows/delay-rows.js';
 
 /** A handler's call, as seen by the code that the handler calls. */
 export interface ActingCall {
-  readonly handler: { readonly transactional: boolean };
+  readonly handler: { readonly transactional: boolean; readonly queue: object };
   /** The call's own transaction, while a transactional handler runs. */
   readonly manager: EntityManager | undefined;
   /** The result is decided: what the handler still does has no effect. */
@@ -33,7 +33,7 @@ export interface ActingAttempt extends OwnAttempt {
 }
 
 /** A manager, or the transaction of another library, which has no runner. */
-type Joining = Pick<EntityManager, 'queryRunner'>;
+export type Joining = Pick<EntityManager, 'queryRunner'>;
 
 /** Tells the engine's statements from a handler's on the same runner. */
 export class EngineSide {
@@ -86,23 +86,19 @@ export const callOfManager = ({ queryRunner }: Joining): ActingCall | undefined 
   queryRunner && byRunner.get(queryRunner);
 
 /**
- * The call that writes: found by its manager if transactional, by async context if plain. None in a
- * transaction of another library, whose rollback would not be seen: there a handler's own row counts
- * as running.
+ * The call that writes to that queue: found by its manager if transactional, by async context if
+ * plain. None in a transaction of another library, whose rollback would not be seen: there a
+ * handler's own row counts as running. None of another queue, where the same name, key and id are
+ * another delay.
  */
-export function actingCall(manager: Joining | undefined): ActingCall | undefined {
+export function actingCall(queue: object, manager: Joining | undefined): ActingCall | undefined {
   if (manager !== undefined && !isManager(manager)) return undefined;
-  const call = manager && callOfManager(manager);
-  if (call !== undefined) return call;
-  const current = currentCall();
-  return current?.handler.transactional ? undefined : current;
+  const call = (manager && callOfManager(manager)) ?? plain(currentCall());
+  return call?.handler.queue === queue ? call : undefined;
 }
 
-/** The attempt of the calling handler, if it runs on that delay. */
-export const ownAttempt = (
-  manager: Joining | undefined,
-  { name, key }: { name: string; key: string | null },
-): ActingAttempt | undefined => actingCall(manager)?.attemptOf(name, key);
+const plain = (call: ActingCall | undefined): ActingCall | undefined =>
+  call?.handler.transactional ? undefined : call;
 
 /** Finds the transaction in whose context a call is made. */
 export type Surrounding = () => EntityManager | DelayTransaction | undefined;

@@ -240,6 +240,16 @@ function foreignTransaction(
   };
 }
 
+/** The database of the manager that the caller gives; what is wrong with it is said later. */
+export function managersDataSource(options: InTransaction | undefined): DataSource | undefined {
+  try {
+    const manager: unknown = options?.manager;
+    return isManager(manager) ? owningDataSource(manager) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Only a manager that is left out means "no transaction". A null or a QueryRunner was probably
  * meant as one: the write would be committed even if that transaction is rolled back.
