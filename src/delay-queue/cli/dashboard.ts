@@ -36,6 +36,7 @@ export const dashboard: Run = async (context) =>
     const queue: DashboardQueue = {
       database,
       ...(await openServices(session, given)),
+      queues: [],
       handlers: null,
       options: session.options,
       dashboard: options,

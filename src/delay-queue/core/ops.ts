@@ -43,7 +43,8 @@ export { GIVEN_OPTIONS, RESOLVED_OPTIONS, type ResolvedOptions } from './config/
 export { checkSchema, resolveOptions } from './config/resolve-options.js';
 export { watchPool } from './database/application-pool.js';
 export { postgresDriver, givenPoolOptions } from './database/postgres-driver.js';
-export { EVENTS } from './config/queue-names.js';
+export { DEFAULT_QUEUE, EVENTS } from './config/queue-names.js';
+export { getDelaysToken, type Queue, queuesIn } from './module/queues.js';
 export { DATA_SOURCE } from './database/chosen-data-source.js';
 export {
   bring,

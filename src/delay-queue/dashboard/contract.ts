@@ -98,6 +98,8 @@ export interface Session {
   groups: readonly string[] | null;
   /** The badge beside the title. */
   environment: { label: string; tone: 'danger' | 'warning' | 'calm' } | null;
+  /** Those of the application, if there are several, each with its page's address, relative to this page. */
+  queues: readonly { name: string; href: string; isShown: boolean }[];
   /** Of the package; another one means that the page is older or newer than its server. */
   version: string;
   now: Instant;

@@ -3,25 +3,30 @@ import {
   ConfigurableModuleBuilder,
   type DynamicModule,
   Inject,
-  type InjectionToken,
   Logger,
   Module,
   type NestModule,
   type OnModuleDestroy,
+  type Type,
 } from '@nestjs/common';
-import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { ApplicationConfig, HttpAdapterHost, ModuleRef, ModulesContainer } from '@nestjs/core';
 import type { ServerResponse } from 'node:http';
 import type { DataSource } from 'typeorm';
 import { DelayConfigError, DelayEvents, printableError } from '../core/index.js';
 import {
   DATA_SOURCE,
+  DEFAULT_QUEUE,
   DelayAdmin,
   DelayService,
+  getDelaysToken,
   HandlerRegistry,
+  type Queue,
+  queuesIn,
   RESOLVED_OPTIONS,
   type ResolvedOptions,
 } from '../core/ops.js';
 import { DelayHealth } from '../ops/delay.health.js';
+import type { Session } from './contract.js';
 import { DashboardDatabase } from './dashboard-database.js';
 import { DashboardHandler, type HostRequest } from './handler.js';
 import { type DelayQueueDashboardOptions, resolveDashboardOptions } from './options.js';
@@ -64,7 +69,7 @@ export class DelayQueueDashboardModule
 {
   readonly #closing = new AbortController();
   readonly #log = new Logger('DelayQueueDashboard');
-  #database: DashboardDatabase | undefined;
+  readonly #databases: DashboardDatabase[] = [];
 
   /**
    * @param options `authorize` is required
@@ -90,43 +95,65 @@ export class DelayQueueDashboardModule
 
   /** @internal Nest calls it once there is an HTTP server, before any route. */
   configure(): void {
-    const dashboard = resolveDashboardOptions(this.given);
-    const options = this.#of<ResolvedOptions>(RESOLVED_OPTIONS);
-    this.#database = new DashboardDatabase(this.#of<DataSource>(DATA_SOURCE), options);
+    const { path } = resolveDashboardOptions(this.given);
+    const address = addressBelow(path, this.modules.get(ApplicationConfig, { strict: false }));
+    const queues = queuesIn(this.modules.get(ModulesContainer, { strict: false }));
+    const main = queues.find(({ queue }) => queue === DEFAULT_QUEUE) ?? queues[0];
+    if (main === undefined) {
+      throw new DelayConfigError(
+        'DelayQueueDashboardModule: there is no DelayQueueModule.forRoot() in the application: import it, too',
+      );
+    }
+    const others = queues.filter((queue) => queue !== main);
+    this.#show(main, { path, address }, [
+      { name: main.queue, href: './', isShown: true },
+      ...others.map(({ queue }) => ({ name: queue, href: `queue/${queue}/`, isShown: false })),
+    ]);
+    for (const other of others) {
+      const below = `/queue/${other.queue}`;
+      this.#show(other, { path: path + below, address: address + below }, [
+        { name: main.queue, href: '../../', isShown: false },
+        ...others.map((each) => ({
+          name: each.queue,
+          href: `../${each.queue}/`,
+          isShown: each === other,
+        })),
+      ]);
+    }
+  }
+
+  /** @param at `address`: on the HTTP server */
+  #show(queue: Queue, at: { path: string; address: string }, queues: Session['queues']): void {
+    const dashboard = { ...resolveDashboardOptions(this.given, queue.queue), path: at.path };
+    const options = queue.get<ResolvedOptions>(RESOLVED_OPTIONS);
+    const database = new DashboardDatabase(queue.get<DataSource>(DATA_SOURCE), options);
+    this.#databases.push(database);
+    const serviceOf = <Service>(service: Type<Service>): Service =>
+      queue.get(getDelaysToken(queue.queue, service));
     const routes = apiRoutes({
-      database: this.#database,
-      admin: this.#of(DelayAdmin),
-      delays: this.#of(DelayService),
-      health: this.#of(DelayHealth),
-      events: this.#of(DelayEvents),
-      handlers: this.#of(HandlerRegistry),
+      database,
+      admin: serviceOf(DelayAdmin),
+      delays: serviceOf(DelayService),
+      health: serviceOf(DelayHealth),
+      events: serviceOf(DelayEvents),
+      handlers: queue.get(HandlerRegistry),
       options,
       dashboard,
+      queues: queues.length === 1 ? [] : queues,
       closing: this.#closing.signal,
     });
     const report = (error: unknown): void => this.#log.error(printableError(error));
-    const address = addressBelow(dashboard.path, this.#of(ApplicationConfig));
-    const handler = new DashboardHandler(dashboard, address, routes, builtPage, report);
-    this.#of(HttpAdapterHost).httpAdapter.use(
-      (request: HostRequest, response: ServerResponse, next: () => void) => {
+    const handler = new DashboardHandler(dashboard, at.address, routes, builtPage, report);
+    this.modules
+      .get(HttpAdapterHost, { strict: false })
+      .httpAdapter.use((request: HostRequest, response: ServerResponse, next: () => void) => {
         if (!handler.handle(request, response)) next();
-      },
-    );
+      });
   }
 
   /** @internal */
   async onModuleDestroy(): Promise<void> {
     this.#closing.abort();
-    await this.#database?.close();
-  }
-
-  #of<Service>(token: InjectionToken<Service>): Service {
-    try {
-      return this.modules.get(token, { strict: false });
-    } catch {
-      throw new DelayConfigError(
-        'DelayQueueDashboardModule: there is no DelayQueueModule.forRoot() in the application: import it, too',
-      );
-    }
+    await Promise.all(this.#databases.map((each) => each.close()));
   }
 }

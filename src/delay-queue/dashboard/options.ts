@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { DelayConfigError, type HealthOptions } from '../core/index.js';
-import { atStart, checkKnownOptions, shown } from '../core/ops.js';
+import { atStart, checkKnownOptions, DEFAULT_QUEUE, shown } from '../core/ops.js';
 import { parseHealthLimits } from '../ops/health-limits.js';
 import { DASHBOARD_ACTIONS, type DashboardAction } from './contract.js';
 
@@ -18,10 +18,11 @@ export interface DashboardGrant {
 
 /**
  * Decides about a request, as the host's HTTP server has it: an Express request on Express, Node's
- * on Fastify. `null` or `undefined`: refused.
+ * on Fastify, and about a queue, which is `'default'` in most applications. `null` or `undefined`: refused.
  */
 export type DashboardAuthorize = (
   request: IncomingMessage,
+  about: { queue: string },
 ) => DashboardGrant | null | undefined | Promise<DashboardGrant | null | undefined>;
 
 /** Options of `DelayQueueDashboardModule.forRoot`. */
@@ -42,7 +43,8 @@ export interface DelayQueueDashboardOptions {
 }
 
 export interface ResolvedDashboardOptions {
-  authorize: DashboardAuthorize;
+  /** Of one queue. */
+  authorize: (request: IncomingMessage) => ReturnType<DashboardAuthorize>;
   /** Without a slash at its ends. */
   path: string;
   environment: { label: string; tone: 'danger' | 'warning' | 'calm' } | null;
@@ -61,7 +63,7 @@ const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
  * to this machine sends its own. And a proxy counts as elsewhere: it forwards from this machine.
  */
 export const loopback =
-  (grant: DashboardGrant): DashboardAuthorize =>
+  (grant: DashboardGrant): ResolvedDashboardOptions['authorize'] =>
   ({ socket, headers }) => {
     const isForwarded = 'forwarded' in headers || 'x-forwarded-for' in headers;
     const isLocal =
@@ -77,6 +79,7 @@ const PATH = /^[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*$/;
 /** @throws DelayConfigError which option is wrong, and why */
 export function resolveDashboardOptions(
   given: DelayQueueDashboardOptions,
+  queue: string = DEFAULT_QUEUE,
 ): ResolvedDashboardOptions {
   return atStart('DelayQueueDashboardModule', () => {
     const {
@@ -112,7 +115,7 @@ export function resolveDashboardOptions(
       authorize:
         authorize === 'loopback'
           ? loopback({ who: 'loopback', actions: 'all' })
-          : (authorize as DashboardAuthorize),
+          : (request) => (authorize as DashboardAuthorize)(request, { queue }),
       path: trimmed,
       environment: parseEnvironment(environment),
       health: health as HealthOptions,

@@ -1,6 +1,7 @@
 import type { DelayEvents } from '../core/index.js';
 import type { DelayAdmin, DelayService, HandlerRegistry, ResolvedOptions } from '../core/ops.js';
 import type { DelayHealth } from '../ops/delay.health.js';
+import type { Session } from './contract.js';
 import type { DashboardDatabase } from './dashboard-database.js';
 import type { ResolvedDashboardOptions } from './options.js';
 
@@ -17,6 +18,8 @@ export interface DashboardQueue {
   handlers: HandlerRegistry | null;
   options: ResolvedOptions;
   dashboard: ResolvedDashboardOptions;
+  /** As in {@link Session}. */
+  queues: Session['queues'];
   /** Aborted when the application closes: streams and running operations end. */
   closing: AbortSignal;
 }

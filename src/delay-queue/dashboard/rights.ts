@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { DelayConfigError } from '../core/index.js';
 import { shown } from '../core/ops.js';
 import { DASHBOARD_ACTIONS, type DashboardAction, type OperationLine } from './contract.js';
-import { type DashboardAuthorize, type DashboardGrant, isAction } from './options.js';
+import { type DashboardGrant, isAction, type ResolvedDashboardOptions } from './options.js';
 
 const LISTED_MAX = 100;
 
@@ -73,7 +73,7 @@ const wrong = (field: string, must: string, value: unknown): DelayConfigError =>
 /** @returns `undefined`: refused @throws what `authorize` throws; DelayConfigError */
 export async function resolveRights(
   request: IncomingMessage,
-  authorize: DashboardAuthorize,
+  authorize: ResolvedDashboardOptions['authorize'],
 ): Promise<Rights | undefined> {
   const grant = await granted(request, authorize);
   if (grant === null || grant === undefined) return undefined;
@@ -84,7 +84,7 @@ export async function resolveRights(
 /** An exception of Nest that says so is a refusal, too. */
 async function granted(
   request: IncomingMessage,
-  authorize: DashboardAuthorize,
+  authorize: ResolvedDashboardOptions['authorize'],
 ): Promise<DashboardGrant | null | undefined> {
   try {
     return await authorize(request);

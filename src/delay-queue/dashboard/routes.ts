@@ -133,7 +133,7 @@ function parseOperationId(text: string): string {
 }
 
 async function readSession(
-  { database, dashboard }: DashboardQueue,
+  { database, dashboard, queues }: DashboardQueue,
   { rights: { who, actions, names, groups } }: Asked,
 ): Promise<Session> {
   const { VERSION: version } = await import('./page-assets.js');
@@ -145,6 +145,7 @@ async function readSession(
     names,
     groups,
     environment: dashboard.environment,
+    queues,
     version,
     // The page counts from the database's clock; it opens without one, to say that the database is away.
     now: new Date(nowMs === LATE ? Date.now() : nowMs).toISOString(),

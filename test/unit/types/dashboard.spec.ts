@@ -17,7 +17,7 @@ function made(): void {
     return typeof who === 'string' ? { who, actions: ['view', 'retry'], names: ['a'] } : null;
   });
   fits<DashboardAuthorize>(async () => ({ who: 'anna', actions: 'all', groups: ['shop-7'] }));
-  same<Parameters<DashboardAuthorize>, [request: IncomingMessage]>(true);
+  same<Parameters<DashboardAuthorize>, [request: IncomingMessage, about: { queue: string }]>(true);
   same<DashboardGrant['actions'], 'all' | readonly DashboardAction[]>(true);
   fits<DashboardAction>('viewPayloads');
   const authorize: DashboardAuthorize = () => null;

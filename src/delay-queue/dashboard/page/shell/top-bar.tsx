@@ -24,6 +24,7 @@ export function TopBar() {
           <b>{brand}</b>
         </a>
         <EnvironmentBadge />
+        <QueueSwitch />
         <Tabs />
         <SearchField />
         <div class="top-tools">
@@ -51,6 +52,25 @@ function EnvironmentBadge() {
     <span class={`environment ${environment.tone}`} title={words.value.environment}>
       <bdi>{environment.label}</bdi>
     </span>
+  );
+}
+
+/** Each queue has a page of its own, so that an address names what it shows. */
+function QueueSwitch() {
+  const queues = session.value?.queues ?? [];
+  if (queues.length === 0) return null;
+  return (
+    <select
+      class="queue-switch"
+      aria-label={words.value.queue}
+      onChange={({ currentTarget }) => location.assign(currentTarget.value)}
+    >
+      {queues.map(({ name, href, isShown }) => (
+        <option key={name} value={href} selected={isShown}>
+          {name}
+        </option>
+      ))}
+    </select>
   );
 }
 

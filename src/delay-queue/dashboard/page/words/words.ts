@@ -28,6 +28,7 @@ const texts = {
     operations: both('Operations', '操作记录'),
   },
   environment: both('Environment', '环境'),
+  queue: both('Queue', '队列'),
   language: both('Language', '语言'),
   toDark: both('Dark theme', '深色主题'),
   toLight: both('Light theme', '浅色主题'),
