@@ -8,7 +8,7 @@ import {
 } from '../core/index.js';
 import { type DelayAdmin, parseCancel, parseRescheduleTo } from '../core/ops.js';
 import { byFrom, filterFrom, instantFrom, targetFrom } from './filter.js';
-import { counted, grouped } from '../ops/checks/words.js';
+import { countText, grouped } from '../ops/checks/words.js';
 import { confirm, print } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { type Session, withSession } from './session.js';
@@ -184,9 +184,9 @@ async function changeMatching(
 ): Promise<ExitCode> {
   const { terminal } = context;
   const count = await session.reading.count(filter);
-  terminal.err(`${counted(count)} match${count === 1 ? 'es' : ''}.`);
+  terminal.err(`${countText(count)} match${count === 1 ? 'es' : ''}.`);
   if (count > 0) {
-    const question = `${capital(how.verb)} ${counted(count)}?`;
+    const question = `${capital(how.verb)} ${countText(count)}?`;
     const refused = await confirm(context, question, 'Nothing was changed');
     if (refused !== undefined) return refused;
   }
@@ -259,7 +259,7 @@ class Progress {
 function countsSentence({ matched, ...verdicts }: Counted, isInterrupted: boolean): string {
   const parts = Object.entries(verdicts).filter(([, count]) => count > 0);
   const told = parts.map(([verdict, count]) => `${grouped(count)} ${verdict}`).join(', ');
-  const done = matched === 0 ? 'No delay was changed.' : `${counted(matched)}: ${told}.`;
+  const done = matched === 0 ? 'No delay was changed.' : `${countText(matched)}: ${told}.`;
   return isInterrupted ? `${done} Interrupted: the others are as they were.` : done;
 }
 

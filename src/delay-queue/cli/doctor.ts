@@ -20,7 +20,7 @@ import type { Examined, Look } from '../ops/checks/look.js';
 import { judgeClock, judgeServer } from '../ops/checks/server.js';
 import { SERVER_NOW, serverSql } from '../ops/checks/server.sql.js';
 import { judgeTables } from '../ops/checks/tables.js';
-import { counted } from '../ops/checks/words.js';
+import { countText } from '../ops/checks/words.js';
 import { type HealthLimits, parseHealthLimits } from '../ops/health-limits.js';
 import { print } from './output.js';
 import { type Session, withSession } from './session.js';
@@ -123,6 +123,6 @@ function findingsText(findings: readonly Finding[]): string {
       ...(sql === null ? [] : [`${INDENT}SQL: ${printable(sql)};`]),
     ].join('\n'),
   );
-  const total = `${counted(count('problem'), 'problem')}, ${counted(count('notice'), 'notice')}, ${count('ok')} ok.`;
+  const total = `${countText(count('problem'), 'problem')}, ${countText(count('notice'), 'notice')}, ${count('ok')} ok.`;
   return [...lines, '', total].join('\n');
 }

@@ -14,7 +14,7 @@ import {
   printable,
 } from '../core/index.js';
 import { filterFrom, limitFrom, targetFrom } from './filter.js';
-import { counted } from '../ops/checks/words.js';
+import { countText } from '../ops/checks/words.js';
 import { type Column, duration, fields, instant, print, table } from './output.js';
 import { type Arguments, WrongUsage } from './parse.js';
 import { type Session, withSession } from './session.js';
@@ -30,7 +30,7 @@ export async function status(context: CommandContext): Promise<ExitCode> {
 function statusText({ names, nodes: live, pauses }: DelayStats): string {
   const parts = [
     names.length === 0 ? 'No delays, and no node serves a name.' : table(names, OF_NAMES),
-    `${counted(live.length, 'live node')}.`,
+    `${countText(live.length, 'live node')}.`,
   ];
   const unserved = names.filter((each) => each.nodes === 0).map(({ name }) => printable(name));
   if (unserved.length > 0) parts.push(`No live node serves: ${unserved.join(', ')}.`);

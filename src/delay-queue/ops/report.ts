@@ -14,7 +14,7 @@ import { late, silent, unserved } from './checks/delays.js';
 import { describeHolder, judgeHolder, SIZE_CHECKS } from './checks/vacuum.js';
 import type { SilentNode } from './checks/delays.sql.js';
 import type { RelationRow } from './checks/vacuum.sql.js';
-import { counted } from './checks/words.js';
+import { countText } from './checks/words.js';
 import type { HealthLimits } from './health-limits.js';
 import type { BacklogRow, Holding } from './health.sql.js';
 import type { Noticed } from './noticed.js';
@@ -138,7 +138,7 @@ function describeOverdue(row: BacklogRow, worker: WorkerReadings | undefined): B
 
 function describeHeld({ name, overdue, oldestMs }: BacklogRow, by: Holding): BacklogReason {
   const oldestHeldMs = Math.round(oldestMs);
-  const text = `a ${by} holds ${counted(overdue)} of ${name}, the oldest for ${inWords(oldestHeldMs)}`;
+  const text = `a ${by} holds ${countText(overdue)} of ${name}, the oldest for ${inWords(oldestHeldMs)}`;
   return { reason: 'held', status: 'degraded', text, name, by, held: overdue, oldestHeldMs };
 }
 

@@ -214,7 +214,7 @@ const PLANTED: readonly [plant: string, undo: string, said: RegExp][] = [
     `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, leased_by, leased_until)
      VALUES ('a', '{}', '2020-01-01', '2020-01-01', now(), 'n1', now() - interval '1 hour')`,
     'TRUNCATE delay_queue.delay',
-    /problem leases: 1 delay of n1, such as id \d+, lost their lease/,
+    /problem leases: 1 delay of n1, such as id \d+, has lost its lease, and no node takes over/,
   ],
 ];
 

@@ -18,7 +18,7 @@ import {
 } from './delays.sql.js';
 import type { Examined } from './look.js';
 import { judgeConnections } from './server.js';
-import { counted, PROGRAM, shellWord } from './words.js';
+import { countText, PROGRAM, shellWord } from './words.js';
 
 /** Delays of a name that are due. */
 interface Overdue {
@@ -28,7 +28,7 @@ interface Overdue {
 }
 
 const overdueText = ({ name, count }: Overdue): string =>
-  `${counted(count)} of ${name} ${count === 1 ? 'is' : 'are'}`;
+  `${countText(count)} of ${name} ${count === 1 ? 'is' : 'are'}`;
 
 export const late = (its: Overdue): Finding =>
   problem('late', `${overdueText(its)} late, the oldest by ${inWords(its.oldestMs)}`, {
@@ -50,7 +50,7 @@ export const unserved = (its: Overdue, more = ''): Finding =>
 export function silent(node: string, silentMs: number, held = 0): Finding {
   const found = `the node ${printable(node)} has been silent for ${inWords(silentMs)}`;
   return held > 0
-    ? problem('nodes', `${found} and holds ${counted(held)}`, {
+    ? problem('nodes', `${found} and holds ${countText(held)}`, {
         means: 'Other nodes take them over when their leases end.',
         todo: 'If its process hangs, kill it: that is safe at any time.',
       })
@@ -73,7 +73,7 @@ export async function findInDelays(on: Examined): Promise<Finding[]> {
   const live = new Set(stats.nodes.map(({ name }) => name));
   const gone = rows.map(reader(SILENT)).filter(({ node }) => !live.has(node));
   const { names, nodes } = stats;
-  const summary = `${counted(names.length, 'name')}, ${counted(nodes.length, 'live node')}: all are served, nothing is late, and nothing is dead`;
+  const summary = `${countText(names.length, 'name')}, ${countText(nodes.length, 'live node')}: all are served, nothing is late, and nothing is dead`;
   return [
     ...(found.length > 0 ? found : [ok('delays', summary)]),
     judgeConnections(server, live.size),
@@ -96,7 +96,7 @@ function judgeStats(
     if (its.nodes > 0) return oldestMs > lateAfterMs ? [late({ name, count, oldestMs })] : [];
     if (overdue > 0) return [unserved({ name, count: overdue, oldestMs }, more)];
     if (waiting === 0) return [];
-    const wait = `${counted(waiting)} ${waiting === 1 ? 'waits' : 'wait'}`;
+    const wait = `${countText(waiting)} ${waiting === 1 ? 'waits' : 'wait'}`;
     return [
       notice('unserved', `no live node serves ${name}, of which ${wait}`, {
         means: 'They will be late unless a node serves the name by then.',
@@ -107,7 +107,7 @@ function judgeStats(
   const dead = names.flatMap(({ name, dead: count }) =>
     count === 0
       ? []
-      : notice('dead-letters', `${name} has ${counted(count, 'dead letter')}`, {
+      : notice('dead-letters', `${name} has ${countText(count, 'dead letter')}`, {
           means: 'All their attempts failed: they wait for a person.',
           todo: `${PROGRAM} list --name ${shellWord(name)} --state dead; then retry or cancel them.`,
         }),
@@ -132,7 +132,7 @@ function judgeStats(
 export async function findUnreadable({ slowly, tables }: Examined): Promise<Finding[]> {
   const rows = await slowly.query<TextAnswer>(unreadableSql(tables), []);
   return rows.map(reader(UNREADABLE)).map(({ why, count, example }) =>
-    problem('rows', `${counted(count)} cannot be read, such as id ${example}: ${why}`, {
+    problem('rows', `${countText(count)} cannot be read, such as id ${example}: ${why}`, {
       means: 'No node runs them: they were written or changed by hand.',
       todo: 'Correct the column by hand, then retry; or cancel them.',
     }),
@@ -144,7 +144,7 @@ export async function findExpiredLeases({ slowly, tables, limits }: Examined): P
   return rows.map(reader(EXPIRED)).map(({ node, count, example }) =>
     problem(
       'leases',
-      `${counted(count)} of ${node}, such as id ${example}, lost their lease and are not taken over`,
+      `${countText(count)} of ${node}, such as id ${example}, ${count === 1 ? 'has lost its lease' : 'have lost their leases'}, and no node takes over`,
       {
         means: 'No live node serves the name, all its slots are taken, or a session holds the row.',
         todo: `${PROGRAM} list --id ${example} says what it waits for.`,
@@ -163,6 +163,6 @@ export async function findZones({ runner, schema }: Examined): Promise<Finding[]
     if (difference !== undefined) differences.push(difference);
   }
   if (differences.length > 0) return differences.map((text) => problem('time-zones', text));
-  const agreed = counted(zones.length, 'time zone');
+  const agreed = countText(zones.length, 'time zone');
   return [ok('time-zones', `this Node and the database agree on ${agreed} of recurring delays`)];
 }

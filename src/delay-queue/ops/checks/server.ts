@@ -22,7 +22,7 @@ import {
 } from '../../core/ops.js';
 import type { Examined } from './look.js';
 import { type Right, RIGHT, rightsSql, type ServerNow, settingsSql } from './server.sql.js';
-import { callSql, counted } from './words.js';
+import { callSql, countText } from './words.js';
 
 /** Versions, encoding, and what a node refuses to start with. */
 export function judgeServer(found: ServerNow, packageVersion: string): Finding[] {
@@ -178,10 +178,11 @@ export function judgeConnections(
     return problem('connections', text, {
       means: 'The server will soon refuse connections.',
       todo: 'Raise max_connections, make the pools or transactionalConnections smaller, or put PgBouncer in between.',
-      sql: `ALTER SYSTEM SET max_connections = ${most * 2}; -- needs a restart`,
+      // Twice as many as now, a round number.
+      sql: `ALTER SYSTEM SET max_connections = ${Math.ceil(most / 50) * 100}; -- needs a restart`,
     });
   }
-  const found = `${text}; beside their pools and transactionalConnections, whose sizes are unknown here, ${counted(nodes, 'live node')} may open ${engines}`;
+  const found = `${text}; beside their pools and transactionalConnections, whose sizes are unknown here, ${countText(nodes, 'live node')} may open ${engines}`;
   if (engines <= most) return ok('connections', found);
   return notice('connections', found, {
     means: 'At their peak, and in a deploy, the server would refuse some.',

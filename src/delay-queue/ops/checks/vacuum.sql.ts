@@ -33,7 +33,7 @@ const sinceMs = (instant: string): string => epochMs(`pg_catalog.clock_timestamp
  * Longest held first, as far as this role may see it. Sessions in other databases hold nothing back here, nor do
  * autovacuum's own snapshots.
  */
-const holdersSql = (): string => `
+export const holdersSql = (): string => `
 SELECT ${selected(HOLDER)}
 FROM (
   SELECT 'session' AS kind, a.pid::text AS name, a.usename::text AS role, a.application_name AS application, a.state,
@@ -65,7 +65,7 @@ const RELATION = {
 export type RelationRow = RowOf<typeof RELATION>;
 
 /** Of the tables that grow. Parameter: the schema. */
-const relationsSql = (): string => `
+export const relationsSql = (): string => `
 SELECT ${selected(RELATION)}
 FROM (
   SELECT n.nspname::text AS schema, c.relname::text AS relname, s.n_live_tup AS rows, s.n_dead_tup AS dead_rows,

@@ -5,7 +5,7 @@ export const PROGRAM = 'nestjs-delay-queue';
 export const grouped = (number: number): string => number.toLocaleString('en-US');
 
 /** `1 delay`, `2 delays`. */
-export const counted = (count: number, thing = 'delay'): string =>
+export const countText = (count: number, thing = 'delay'): string =>
   `${grouped(count)} ${thing}${count === 1 ? '' : 's'}`;
 
 /** As a shell reads it: a name may hold anything. */
