@@ -5,7 +5,7 @@ import { render } from '../../bench/report/table.js';
 import { MUTANTS } from './catalogue.js';
 import { chaosSuite } from './chaos-suite.js';
 import { impoliteSuite } from './impolite-suite.js';
-import { jestSuite, NAMED } from './jest-suite.js';
+import { jestSuite, namedSuite } from './jest-suite.js';
 import type { Mutant } from './mutant.js';
 import type { Judged } from './outcome.js';
 import type { Suite } from './suite.js';
@@ -27,20 +27,22 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 /** Tests not of the shop, of the harnesses, and of files and their names. */
 const SUITES: Readonly<Record<string, Suite>> = {
-  interleavings: jestSuite('/test/integration/interleavings/'),
+  interleavings: jestSuite(stopped.signal, '/test/integration/interleavings/'),
   unit: jestSuite(
+    stopped.signal,
     '/test/unit/',
     '--testPathIgnorePatterns',
     '/(shop|demo|bench|terminal|chaos|impolite)/',
   ),
   integration: jestSuite(
+    stopped.signal,
     '/test/integration/',
     '--testPathIgnorePatterns',
     '/(interleavings|chaos|bench)',
   ),
-  hostile: jestSuite('/test/hostile/'),
-  cluster: jestSuite('/test/cluster/'),
-  named: NAMED,
+  hostile: jestSuite(stopped.signal, '/test/hostile/'),
+  cluster: jestSuite(stopped.signal, '/test/cluster/'),
+  named: namedSuite(stopped.signal),
   impolite: impoliteSuite(values.seed),
   chaos: chaosSuite(values.seed, stopped.signal),
 };

@@ -6,12 +6,6 @@ export type Equivalent = Omit<Description, 'line'> & { why: string };
 /** Those that were drawn and judged so far. */
 export const EQUIVALENT: readonly Equivalent[] = [
   {
-    file: 'src/delay-queue/core/client/selections.ts',
-    was: "const behind = place.among === 'ended' ? place.behind : undefined;",
-    is: 'const behind = true ? place.behind : undefined;',
-    why: 'a place among what lives has no `behind`',
-  },
-  {
     file: 'src/delay-queue/core/worker/scanner.ts',
     was: 'const isOld = performance.now() - this.#passBeganAtMs >= this.everyMs;',
     is: 'const isOld = performance.now() - this.#passBeganAtMs > this.everyMs;',
@@ -24,18 +18,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
     why: 'how long one waits for another call: a millisecond more or less',
   },
   {
-    file: 'src/delay-queue/core/handlers/handler.explorer.ts',
-    was: 'concurrency: true,',
-    is: 'concurrency: false,',
-    why: 'the keys of that object are used, and no value',
-  },
-  {
-    file: 'src/delay-queue/core/transactions/transactions.ts',
-    was: "return await despiteDeadlocks(() => manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })), );",
-    is: "return despiteDeadlocks(() => manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })), );",
-    why: 'the caller awaits it, and nothing here catches what it throws',
-  },
-  {
     file: 'src/delay-queue/core/transactions/transaction-guard.ts',
     was: 'this.#open += 1;',
     is: 'this.#open -= 1;',
@@ -46,18 +28,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
     was: 'this.#subscribe();',
     is: ';',
     why: 'in hold(): each call of the library subscribes, and before the first one there is nothing to hear',
-  },
-  {
-    file: 'src/delay-queue/core/worker/fenced-transaction.ts',
-    was: 'return await this.#rollback(unbegun(error));',
-    is: 'return this.#rollback(unbegun(error));',
-    why: 'it stands in a catch, and the caller awaits it',
-  },
-  {
-    file: 'src/delay-queue/core/worker/limits.ts',
-    was: 'if (this.#isAsking && this.#freed.size < THROTTLES_MAX) this.#freed.add(key);',
-    is: 'if (this.#freed.size < THROTTLES_MAX) this.#freed.add(key);',
-    why: 'the set is emptied when a claim is sent, and read only when it is answered',
   },
   {
     file: 'src/delay-queue/core/cluster/listener.ts',
@@ -76,11 +46,5 @@ export const EQUIVALENT: readonly Equivalent[] = [
     was: 'const COUNTED_EVERY_MS = 1_000;',
     is: 'const COUNTED_EVERY_MS = 100;',
     why: 'how often a wait looks again at what ends it by itself',
-  },
-  {
-    file: 'src/delay-queue/core/store/sql/claim.sql.ts',
-    was: "WHERE q.filled_at < (SELECT pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond')",
-    is: "WHERE q.filled_at <= (SELECT pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond')",
-    why: 'a clock of microseconds is never exactly there',
   },
 ];

@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
 import type { SourcePatch } from '../../tools/source-patches.mjs';
-import type { Reach } from './reach.js';
-import { ROOT } from './root.js';
-import { type FileResult, run } from './run.js';
+import { ROOT } from '../mutants-by-suite/root.js';
+import { type FileResult } from '../mutants-by-suite/run.js';
+import { type Reach, runSpecs } from './reach.js';
 import type { Drawn } from './sample.js';
 import type { Verdict } from './verdict.js';
 
@@ -44,13 +44,13 @@ export async function judge(drawn: Drawn, options: JudgeOptions): Promise<Verdic
   while (left.length > 0) {
     const leftMs = withinMs - (performance.now() - beganAtMs);
     if (leftMs <= 0) return verdict('unclear');
-    const { files, stopped } = await run({ ...with_, specs: left, workers, withinMs: leftMs });
+    const { files, stopped } = await runSpecs({ ...with_, specs: left, workers, withinMs: leftMs });
     if (signal.aborted) return undefined;
     const failed = files.find(({ test }) => test !== undefined);
     for (const { path, test } of files) if (test === undefined) passed.add(relative(ROOT, path));
     if (failed !== undefined) {
       const spec = relative(ROOT, failed.path);
-      const again = await run({ ...with_, specs: [spec], workers: 1 });
+      const again = await runSpecs({ ...with_, specs: [spec], workers: 1 });
       if (signal.aborted) return undefined;
       if (again.files[0]?.test !== undefined || again.files.length === 0)
         return verdict('found', failed);

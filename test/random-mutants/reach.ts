@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Change } from './change.js';
 import { regionAt, regionsIn } from './regions.js';
-import { CACHE, ROOT } from './root.js';
-import { emptyFolder, run } from './run.js';
+import { CACHE, ROOT } from '../mutants-by-suite/root.js';
+import { run, type RunOptions } from '../mutants-by-suite/run.js';
 
 /** What a spec reaches, and how long it takes. */
 interface Spec {
@@ -27,6 +28,16 @@ const LEFT_OUT =
   /\/(?:page|tools|types|bench|demo|apps|late-answers)\/|\/(?:bench|bench-harness)\.spec/;
 
 const FILE = join(CACHE, 'reach.json');
+const CONFIG = fileURLToPath(new URL('./jest.config.mjs', import.meta.url));
+
+type SpecsRun = Omit<RunOptions, 'tests' | 'config'> & { specs: readonly string[] };
+
+/** Runs specs in the order given. */
+export const runSpecs = ({ specs, env, ...how }: SpecsRun): ReturnType<typeof run> => {
+  const SPECS = JSON.stringify(specs.map((spec) => join(ROOT, spec)));
+  const tests = ['--runTestsByPath', ...specs];
+  return run({ ...how, config: CONFIG, tests, env: { ...env, SPECS } });
+};
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -82,11 +93,13 @@ export class Reach {
   }
 
   async #look(specs: readonly string[], signal: AbortSignal, workers: number): Promise<void> {
-    const folder = emptyFolder(join(CACHE, 'reached'));
+    const folder = join(CACHE, 'reached');
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
     const marksFile = join(CACHE, 'marks.json');
     const marks = [...this.texts].map(([file, text]) => [file, regionsIn(file, text).marks]);
     writeFileSync(marksFile, JSON.stringify(Object.fromEntries(marks)));
-    const { files } = await run({
+    const { files } = await runSpecs({
       specs: specs.toSorted((a, b) => this.#msOf(b) - this.#msOf(a)),
       bail: false,
       workers,

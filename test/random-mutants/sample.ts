@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { apply, type Change, describe, type Description } from './change.js';
 import { changesIn } from './changes.js';
-import { ROOT } from './root.js';
+import { ROOT } from '../mutants-by-suite/root.js';
 
 /** A mutant of a sample: a change, and its lines before and after. */
 export interface Drawn extends Change, Description {}

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Description } from './change.js';
 import { EQUIVALENT } from './equivalent.js';
-import { CACHE } from './root.js';
+import { CACHE } from '../mutants-by-suite/root.js';
 
 /**
  * `found`: a spec failed with it, twice. `hangs`: a spec did not end with it. `survived`: all that reach it passed.

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,21 +26,23 @@ export interface FileResult {
   why: string;
 }
 
-export interface Run {
+interface Run {
   files: FileResult[];
   /** It was given up: no file had ended for too long, or the time was over. */
   stopped?: 'hangs' | 'time';
 }
 
 export interface RunOptions {
-  /** In this order. */
-  specs: readonly string[];
+  /** What Jest is given: files, patterns or options. */
+  tests: readonly string[];
+  /** The configuration of Jest. Default: that of mutants. */
+  config?: string;
   patches?: readonly SourcePatch[];
   /** Ends at the first test that fails. */
   bail: boolean;
-  workers: number;
-  /** The longest of them, as far as it is known. */
-  longestMs: number;
+  workers?: number;
+  /** The longest of them, as far as it is known; by default none counts as one that hangs. */
+  longestMs?: number;
   withinMs?: number;
   env?: Readonly<Record<string, string>>;
   onFile?: (result: FileResult) => void;
@@ -56,23 +58,23 @@ function endAll({ pid }: ChildProcess): void {
   }
 }
 
-/** Runs specs in one process of Jest. */
+/** Runs tests in one process of Jest, on sources that are changed as they are loaded. */
 export async function run(options: RunOptions): Promise<Run> {
-  const { specs, patches = [], bail, workers, longestMs, withinMs = Infinity, signal } = options;
+  const { tests, patches = [], bail, workers = 1, signal } = options;
+  const { config = CONFIG, longestMs = Infinity, withinMs = Infinity } = options;
   const folder = mkdtempSync(join(tmpdir(), 'random-mutant-'));
   const file = join(folder, 'result');
-  const paths = specs.map((spec) => join(ROOT, spec));
-  const jest = ['--config', CONFIG, '-w', String(workers), ...(bail ? ['--bail'] : [])];
-  const child = spawn('npm', ['test', '-s', '--', ...jest, '--runTestsByPath', ...specs], {
+  const jest = ['--config', config, '-w', String(workers), ...(bail ? ['--bail'] : [])];
+  const child = spawn('npm', ['test', '-s', '--', ...jest, ...tests], {
     cwd: ROOT,
     stdio: 'ignore',
+    // A mutant may never end, nor may the worker of Jest that runs it.
     detached: true,
     env: {
       ...process.env,
       ...options.env,
       NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
       SOURCE_PATCHES: JSON.stringify(patches),
-      SPECS: JSON.stringify(paths),
       RESULT_FILE: file,
       ...(bail && { FIRST_FAILURE: 'ends it' }),
     },
@@ -111,10 +113,4 @@ function resultsIn(file: string): FileResult[] {
   } catch {
     return [];
   }
-}
-
-export function emptyFolder(path: string): string {
-  rmSync(path, { recursive: true, force: true });
-  mkdirSync(path, { recursive: true });
-  return path;
 }
