@@ -11,7 +11,7 @@ export const NIGHTLY = [
   '/test/cluster/(?!crash|rolling-deploy|abort)',
   '/test/e2e/(?:campaign|merchants|webhook|feed|reconciler|lifecycle|reminders|disputes|database-away)',
   '/test/e2e/(?:race|processes|extend)',
-  '/test/integration/(?:bench|at-night|mixed-versions|embedded-postgres|memory-and-rows|pages-of-wakes)',
+  '/test/integration/(?:bench|mixed-versions|embedded-postgres|memory-and-rows|pages-of-wakes)',
   '/test/integration/(?:chaos-faults|rerun-model|by-whom|half-open-callers|unfit-sessions|explain-locks|forged-hints)',
   // The gate runs them on Postgres 15, with hostile settings.
   '/test/integration/(?:kept-plans|plans|admin-plans)',
