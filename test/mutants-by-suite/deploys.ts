@@ -24,7 +24,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
         'epoch === left.epoch',
       ),
     ],
-    tests: ['unit/worker/unread'],
+    tests: ['unit/worker/completer'],
   },
   'passes-for-ever': {
     about: 'passes on to nodes that have refused it',

@@ -124,7 +124,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
         'return client;',
       ),
     ],
-    tests: ['unit/database/dead-connections'],
+    tests: ['unit/database/own-pool'],
   },
   'leaves-the-pool-as-it-is': {
     about: 'leaves the sessions of the application in its pool when its own fall silent',
@@ -140,7 +140,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   'leaves-sessions-behind': {
     about: 'leaves one more session behind with each statement that hangs',
     patches: [patch('core/database/own-pool.ts', 'this.#unanswered.add(client.processID);', '{}')],
-    tests: ['unit/database/dead-connections'],
+    tests: ['unit/database/own-pool'],
   },
   'claims-nothing-and-works': {
     about: 'takes a claim that finds nothing for one that works, while another hangs at its COMMIT',

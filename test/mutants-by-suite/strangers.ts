@@ -31,7 +31,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch('core/tasks/trigger.ts', 'this.#lastAtMs + this.minEveryMs - performance.now()', '0'),
     ],
-    tests: ['unit/tasks/paced'],
+    tests: ['unit/tasks/tasks'],
   },
   'claims-as-often-as-places-are-told-of': {
     about: 'claims once for each place that a hint tells of',
@@ -42,7 +42,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
         'for (const { name, groupNumber } of of) this.parts.throttles.freedElsewhere(name, groupNumber);',
       ),
     ],
-    tests: ['unit/worker/vacancies'],
+    tests: ['unit/worker/hint-follower'],
   },
   'takes-each-trigger-for-one-with-a-path': {
     about: 'says nothing of triggers whose functions have no search_path of their own',

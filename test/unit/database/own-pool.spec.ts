@@ -1,53 +1,91 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { Pool, PoolClient } from 'pg';
+import { EventEmitter } from 'node:events';
+import { DelayUnavailableError } from 'nestjs-delay-queue';
+import type { Pool } from 'pg';
 import { OwnPool } from '../../../src/delay-queue/core/database/own-pool.js';
 import type { PreparedStatements } from '../../../src/delay-queue/core/database/prepared-statements.js';
 import { type Signal, signal } from '../../support/delay-node.js';
 
+/** A pool of `pg`, as far as it matters: what was given back last is handed out first. */
+class FakePool extends EventEmitter {
+  readonly clients: FakeClient[] = [];
+  readonly idle: FakeClient[] = [];
+  hasEnded = false;
+  /** No connection is to be had. */
+  isFull = false;
+
+  connect = async (): Promise<FakeClient> => {
+    if (this.isFull) throw new Error('too many clients already');
+    const known = this.idle.pop();
+    if (known !== undefined) return known;
+    const client = new FakeClient(this, this.clients.length + 1);
+    this.clients.push(client);
+    this.emit('connect', client);
+    return client;
+  };
+
+  end = async (): Promise<void> => void (this.hasEnded = true);
+}
+
 /** A connection, and what was done with it. */
 class FakeClient {
   said: string[] = [];
-  isFree = true;
 
-  query = async (sql: string): Promise<void> => void this.said.push(sql);
+  constructor(
+    private readonly pool: FakePool,
+    readonly processID: number,
+  ) {}
+
+  query = async (sql: string): Promise<{ rows: unknown[] }> => {
+    this.said.push(sql);
+    return { rows: left.map((pid) => ({ pid: String(pid) })) };
+  };
+
   end = async (): Promise<void> => void this.said.push('end');
 
   release(destroys = false): void {
-    if (this.isFree) throw new Error('released twice');
-    this.isFree = true;
+    if (this.pool.idle.includes(this)) throw new Error('released twice');
+    if (!destroys) this.pool.idle.push(this);
     this.said.push(destroys ? 'destroyed' : 'released');
   }
 }
 
-let clients: FakeClient[];
-let hasEnded: boolean;
-/** No connection is to be had. */
-let isFull: boolean;
-/** Of statements, in the order in which they were sent. */
+/** Sessions that the server says it still has. */
+let left: number[];
+/** What comes of the statements, in the order in which they were sent; those behind it wait in `answers`. */
+let ends: (Error | 'answered')[];
 let answers: Signal<unknown[]>[];
+/** On which connection each was sent. */
+let sentOn: number[];
 let settings: () => Promise<void>;
+let fake: FakePool;
 let pool: OwnPool;
+let dead: number[];
 
 beforeEach(() => {
-  [clients, answers, hasEnded, isFull] = [[], [], false, false];
+  [left, ends, answers, sentOn, dead] = [[], [], [], [], []];
   settings = async () => {};
-  const connect = async (): Promise<PoolClient> => {
-    if (isFull) throw new Error('too many clients already');
-    const client = new FakeClient();
-    client.isFree = false;
-    clients.push(client);
-    return client as unknown as PoolClient;
-  };
-  const end = async (): Promise<void> => void (hasEnded = true);
+  fake = new FakePool();
   const prepared = {
     applySettings: () => settings(),
-    run: () => {
-      const answer = signal<unknown[]>();
-      answers.push(answer);
-      return answer.promise;
+    run: async ({ processID }: FakeClient) => {
+      sentOn.push(processID);
+      const end = ends.shift();
+      if (end === undefined) {
+        const answer = signal<unknown[]>();
+        answers.push(answer);
+        return answer.promise;
+      }
+      // As long as a clock takes to go on.
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      if (end !== 'answered') throw end;
+      return [];
     },
   } as unknown as PreparedStatements;
-  pool = new OwnPool({ connect, end, on: () => {} } as unknown as Pool, prepared, () => {});
+  pool = new OwnPool(fake as unknown as Pool, prepared, (openedBeforeMs) => {
+    dead.push(openedBeforeMs);
+    pool.renew(openedBeforeMs);
+  });
 });
 
 afterEach(() => {
@@ -56,7 +94,7 @@ afterEach(() => {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const ask = (): Promise<unknown[]> => pool.query('SELECT', []);
-const said = (): string[][] => clients.map((client) => client.said);
+const said = (): string[][] => fake.clients.map((client) => client.said);
 
 describe('a statement', () => {
   it('has a connection of its own, which goes back when it is answered, and is cut when it fails', async () => {
@@ -77,9 +115,9 @@ describe('a statement', () => {
 
   it('that may go elsewhere does, for ten seconds after no connection was to be had', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate'] });
-    isFull = true;
+    fake.isFull = true;
     expect(await pool.tryQuery('SELECT', [])).toBeUndefined();
-    isFull = false;
+    fake.isFull = false;
     expect(await pool.tryQuery('SELECT', [])).toBeUndefined();
     await jest.advanceTimersByTimeAsync(9_999);
     expect(await pool.tryQuery('SELECT', [])).toBeUndefined();
@@ -119,10 +157,10 @@ describe('a pool that closes', () => {
     answers[0]!.resolve([]);
     await answered;
     await jest.advanceTimersByTimeAsync(4_999);
-    expect([hasEnded, said()]).toEqual([false, [['released'], []]]);
+    expect([fake.hasEnded, said()]).toEqual([false, [['released'], []]]);
     await jest.advanceTimersByTimeAsync(1);
     await closed;
-    expect([hasEnded, said()]).toEqual([true, [['released'], ['end']]]);
+    expect([fake.hasEnded, said()]).toEqual([true, [['released'], ['end']]]);
     answers[1]!.reject(new Error('terminated'));
     await expect(hanging).rejects.toThrow('terminated');
   });
@@ -137,9 +175,55 @@ describe('a pool that closes', () => {
     }
     jest.useFakeTimers({ doNotFake: ['setImmediate'] });
     await Promise.all([pool.close(), pool.close()]);
-    expect(hasEnded).toBe(true);
-    hasEnded = false;
+    expect(fake.hasEnded).toBe(true);
+    fake.hasEnded = false;
     await pool.close();
-    expect([hasEnded, jest.getTimerCount()]).toEqual([false, 0]);
+    expect([fake.hasEnded, jest.getTimerCount()]).toEqual([false, 0]);
+  });
+});
+
+/** So many statements at a time, which come to an end by themselves. */
+const asks = (...how: (Error | 'answered')[]): Promise<unknown[]> => {
+  ends.push(...how);
+  return Promise.all(how.map(() => ask().catch((error: unknown) => error)));
+};
+
+const silent = (): Error => new Error('Query read timeout');
+const refused = (code: string): Error => Object.assign(new Error('no'), { code });
+
+describe('a pool of which a connection has died', () => {
+  it.each([
+    ['does not answer', silent(), true],
+    ['takes no writes', refused('25006'), true],
+    ['refuses a statement', refused('23505'), false],
+    ['was closed', refused('57P01'), false],
+  ])(
+    'when one %s, uses those opened before it no more where they may be like that: %p',
+    async (_, end, isRenewed) => {
+      await asks('answered', 'answered', 'answered');
+      expect(fake.idle).toHaveLength(3);
+      await asks(end);
+      sentOn = [];
+      await asks('answered', 'answered');
+      expect(sentOn.every((id) => id > 3)).toBe(isRenewed);
+      expect(dead).toHaveLength(isRenewed ? 1 : 0);
+      // Those that are new stay.
+      expect(await asks('answered', 'answered')).toEqual([[], []]);
+      expect(fake.clients).toHaveLength(isRenewed ? 5 : 3);
+    },
+  );
+
+  it('leaves sessions behind that hang at their COMMIT, up to a limit, and goes on when the server has them no more', async () => {
+    for (let count = 1; count <= 6; count += 1) {
+      await asks(silent());
+      left.push(count);
+    }
+    const sent = sentOn.length;
+    ends = ['answered', 'answered'];
+    expect(await ask().catch((error: unknown) => error)).toBeInstanceOf(DelayUnavailableError);
+    await expect(pool.tryQuery('', [])).rejects.toBeInstanceOf(DelayUnavailableError);
+    expect(sentOn).toHaveLength(sent);
+    [left, ends] = [[1], []];
+    expect(await asks('answered')).toEqual([[]]);
   });
 });

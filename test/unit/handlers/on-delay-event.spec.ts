@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Injectable, Scope } from '@nestjs/common';
-import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
-import { OnDelayEvent } from '../../../src/delay-queue/core/handlers/decorators.js';
+import { DelayEvents, OnDelayEvent } from 'nestjs-delay-queue';
 import { calls, explored, refusalOf } from './explored.js';
 
 const STOPPED = { node: 'web', unfinished: 3 };

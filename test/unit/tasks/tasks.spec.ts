@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
+import { CHECKED, invariant } from '../../../src/delay-queue/core/tasks/invariant.js';
 import { Idle, RecurringTask } from '../../../src/delay-queue/core/tasks/recurring-task.js';
-import { Trigger } from '../../../src/delay-queue/core/tasks/trigger.js';
+import { Paced, Trigger } from '../../../src/delay-queue/core/tasks/trigger.js';
 import { type Growth, pauseMs } from '../../../src/delay-queue/core/tasks/pauses.js';
 import { TaskHealth } from '../../../src/delay-queue/core/tasks/task-health.js';
 import { LATE, within } from '../../../src/delay-queue/core/tasks/signal.js';
@@ -255,6 +256,36 @@ describe('a trigger', () => {
   });
 });
 
+describe('a paced task', () => {
+  it('works at once for the first who asks, and once for all who ask before the pause is over', () => {
+    const paced = new Paced(() => (runs += 1), 50);
+    paced.ask();
+    expect(runs).toBe(1);
+    for (let ms = 0; ms < 49; ms += 1) {
+      paced.ask();
+      jest.advanceTimersByTime(1);
+    }
+    expect(runs).toBe(1);
+    jest.advanceTimersByTime(1);
+    expect(runs).toBe(2);
+    jest.advanceTimersByTime(1_000);
+    expect(runs).toBe(2);
+    paced.ask();
+    expect(runs).toBe(3);
+  });
+
+  it('does not work after it is stopped', () => {
+    const paced = new Paced(() => (runs += 1), 50);
+    paced.ask();
+    paced.ask();
+    paced.stop();
+    paced.ask();
+    jest.advanceTimersByTime(1_000);
+    paced.ask();
+    expect([runs, jest.getTimerCount()]).toEqual([1, 0]);
+  });
+});
+
 it('what is late is told so in time, and is nobody’s unhandled rejection later', async () => {
   const unhandled = jest.fn();
   process.on('unhandledRejection', unhandled);
@@ -300,4 +331,10 @@ it('pauses grow from the first to the last, cut by no more than their random sha
       expect(waitMs).toBeGreaterThanOrEqual(longestMs * (1 - growth.jitter));
     }),
   );
+});
+
+it('invariants are checked in tests, and name what was seen', () => {
+  expect(CHECKED).toBe(true);
+  expect(() => invariant(true, 'sizes', 1)).not.toThrow();
+  expect(() => invariant(false, 'sizes', 1, 'a')).toThrow('invariant broken: sizes (1, a)');
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { delayChannels, DelayEvents } from 'nestjs-delay-queue';
 import type { Occurrence } from '../../../src/delay-queue/core/recurrence/occurrence.js';
 import { Completer, type ExhaustedEnd } from '../../../src/delay-queue/core/worker/completer.js';
@@ -10,6 +10,7 @@ import type { AttemptStore } from '../../../src/delay-queue/core/store/attempt.s
 import type { Retry } from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
 import type { EndedOccurrence } from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
 
+type PassOn = { id: number; epoch: number; waitMs: number | null };
 type Claim = { -readonly [Field in keyof Attempt]: Attempt[Field] };
 
 /** Rows that are other claims' by now, and what Postgres does not take of which. */
@@ -19,6 +20,9 @@ let refused: Set<string>;
 let written: string[];
 let retries: Retry[];
 let recurred: EndedOccurrence[];
+/** What others were asked to take, and what was told of it. */
+let passedOn: (PassOn & { aliveMs: number })[];
+let passed: Wake[];
 let told: string[];
 let freed: number[];
 let deadAttempt: number;
@@ -54,7 +58,7 @@ const idsOf = (items: readonly { id: number }[]): number[] => items.map(({ id })
 
 beforeEach(() => {
   [gone, refused, written, retries, told, freed] = [new Set(), new Set(), [], [], [], []];
-  recurred = [];
+  [recurred, passedOn, passed] = [[], [], []];
   const store = {
     nodeName: 'node',
     complete: async (items: Attempt[], _: unknown, reduced: number) =>
@@ -76,8 +80,18 @@ beforeEach(() => {
       recurred.push(...taken);
       return taken.map(({ id, nextMs }) => ({ id, epoch: 9, name: 'a', wake_ms: nextMs }));
     },
-    passOn: async (items: { id: number; epoch: number }[]) =>
-      takes('pass on', items).map(({ id, epoch }) => ({ id, epoch, passed: id > 10, wake_ms: 0 })),
+    passOn: async (items: PassOn[], aliveMs: number) => {
+      passedOn.push(...items.map((item) => ({ ...item, aliveMs })));
+      const taken = takes('pass on', items);
+      return taken.map(({ id, epoch }) => ({
+        id,
+        epoch: epoch + 1,
+        name: 'a',
+        group: null,
+        passed: id > 10,
+        wake_ms: 7,
+      }));
+    },
     lookAt: async () => [],
   } as unknown as AttemptStore;
   const events = new DelayEvents();
@@ -92,7 +106,7 @@ beforeEach(() => {
       wrote: () => (wrote += 1),
       waits: (wake) => waits.push(wake),
       freed: ({ id }) => freed.push(id),
-      passed: () => {},
+      passed: (wake) => passed.push(wake),
       exhausted: async (_, onDead) => exhausted(onDead),
       found: () => false,
     },
@@ -341,12 +355,70 @@ it('what is not written keeps its lease, and once it is closed nothing is writte
   expect([written, completer.size, jobs.unwritten().length]).toEqual([[], 3, 3]);
 });
 
+async function passOn(...ids: number[]): Promise<void> {
+  for (const id of ids) completer.report(claim(id), { kind: 'unreadable', error: no });
+  while (completer.size > 0) await new Promise(setImmediate);
+}
+
+const leaves = (id: number, epoch: number, how: { refused?: boolean } = {}): boolean =>
+  jobs.isLeft({ id, epoch, ...how });
+
 describe('what this node cannot read', () => {
+  const HALF_A_MINUTE_MS = 30_000;
+
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate'], now: 0 });
+    jest.spyOn(performance, 'now').mockImplementation(() => Date.now());
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+    jest.useRealTimers();
+  });
+
   it('is passed on where another may, has failed where none may, and is lost where it is gone', async () => {
     gone = new Set([13]);
-    for (const id of [12, 1, 13]) await report(claim(id), { kind: 'unreadable', error: no });
-    expect(told).toEqual(['unreadable 12', 'retrying 1', 'lost 13']);
+    await passOn(12, 1, 13);
+    expect(told.toSorted()).toEqual(['lost 13', 'retrying 1', 'unreadable 12']);
     expect(new Set(freed)).toEqual(new Set([12, 1, 13]));
+    const wake = { id: 12, epoch: 2, name: 'a', group: null, wakeMs: 7, stalled: false };
+    expect(passed).toEqual([wake]);
+    expect(passedOn).toMatchObject([12, 1, 13].map((id) => ({ id, waitMs: null, aliveMs: 1_000 })));
+    expect([12, 1, 13].map((id) => leaves(id, 2))).toEqual([true, false, false]);
+  });
+
+  it('is left to others for half a minute, as it is or as another one has refused it', async () => {
+    await passOn(11);
+    expect([leaves(11, 1), leaves(11, 2), leaves(11, 3, { refused: true })]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    jest.advanceTimersByTime(HALF_A_MINUTE_MS - 1);
+    expect(leaves(11, 2)).toBe(true);
+    jest.advanceTimersByTime(1);
+    expect(leaves(11, 2)).toBe(false);
+  });
+
+  it('is any node’s when it is written anew, and when nodes come or go', async () => {
+    await passOn(11, 12);
+    expect([leaves(11, 3), leaves(11, 2)]).toEqual([false, false]);
+    expect([leaves(12, 3, { refused: false }), leaves(12, 2)]).toEqual([false, false]);
+    await passOn(13);
+    jobs.leaveNothing();
+    expect(leaves(13, 2)).toBe(false);
+  });
+
+  it('is remembered up to a limit, and of what is beyond that the row itself waits', async () => {
+    await passOn(...Array.from({ length: 50_000 }, (_, id) => 100 + id));
+    expect(passedOn.every(({ waitMs }) => waitMs === null)).toBe(true);
+    await passOn(60_000);
+    expect([passedOn.at(-1)?.waitMs, leaves(60_000, 2)]).toEqual([HALF_A_MINUTE_MS, false]);
+    expect(passed).toHaveLength(50_001);
+    // One that is passed on again is the youngest.
+    await passOn(101);
+    jest.advanceTimersByTime(HALF_A_MINUTE_MS);
+    await passOn(70_000);
+    expect([passedOn.at(-1)?.waitMs, leaves(70_000, 2)]).toEqual([null, true]);
   });
 });
 

@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { HintedWake } from '../../../src/delay-queue/core/cluster/hint.js';
-import { HintFollower } from '../../../src/delay-queue/core/worker/hint-follower.js';
+import { HintFollower, reportVacancy } from '../../../src/delay-queue/core/worker/hint-follower.js';
 import type { LookedRow } from '../../../src/delay-queue/core/store/sql/attempts.sql.js';
 import type { Wake } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
 import { signal } from '../../support/delay-node.js';
@@ -19,13 +19,15 @@ let rows: Partial<LookedRow>[] | Error;
 let looks: number[][];
 /** The answer waits for it. */
 let gate: Promise<void>;
+/** When blocks heard of which places. */
+let freed: [atMs: number, name: string, group: number | null][];
 let follower: HintFollower;
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 
 beforeEach(() => {
   jest.useFakeTimers({ now: 0 });
-  [told, looks, rows] = [[], [], []];
+  [told, looks, rows, freed] = [[], [], [], []];
   gate = Promise.resolve();
   state = { isOpen: true, hasRoom: true, serves: ['a'], owns: true };
   events = new DelayEvents();
@@ -58,6 +60,10 @@ beforeEach(() => {
     nodes: {
       mayRun: (name: string) => state.serves.includes(name),
       ownsHinted: () => state.owns,
+      isShared: (name: string) => name !== 'of this node alone',
+    },
+    throttles: {
+      freedElsewhere: (name: string, group: number | null) => freed.push([Date.now(), name, group]),
     },
     clock: { nowMs: () => performance.now() },
     idle: { disturb: () => told.push('disturbed') },
@@ -209,4 +215,53 @@ it('a look that is under way when it stops is waited for, and offers nothing mor
   await stopping;
   expect([looks, told]).toEqual([[[1]], ['disturbed', 'disturbed']]);
   expect(jest.getTimerCount()).toBe(0);
+});
+
+const tell = (name: string, groupNumber: number | null = null): void =>
+  follower.follow({ kind: 'vacant', of: [{ name, groupNumber }] });
+
+describe('places that are free', () => {
+  it.each([
+    ['shared', null],
+    ['shared', 'g'],
+    ['of this node alone', null],
+  ])(
+    'by the end of an attempt of a name %s are reported here, and where others serve it',
+    (name, group) => {
+      const reported: unknown[] = [];
+      reportVacancy(
+        { name, extras: { group, headers: {}, repeat: null } },
+        { freed: (...of) => reported.push(['here', ...of]) },
+        { isShared: (of) => of === 'shared' },
+        { sendVacant: (...of) => reported.push(['others', ...of]) },
+      );
+      const others = name === 'shared' ? [['others', name, group]] : [];
+      expect(reported).toEqual([['here', name, group], ...others]);
+    },
+  );
+
+  it('elsewhere are heard of at once, then together for all that came within ten milliseconds, and none is forgotten', () => {
+    tell('test.limited');
+    expect(freed).toEqual([[0, 'test.limited', null]]);
+    for (let ms = 1; ms <= 100; ms += 1) {
+      jest.advanceTimersByTime(1);
+      for (let k = 0; k < 100; k += 1) tell('test.limited', k % 2);
+      tell('test.limited');
+    }
+    jest.advanceTimersByTime(100);
+    const rounds = [...new Set(freed.map(([atMs]) => atMs))];
+    expect(rounds).toEqual([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110]);
+    expect(freed.filter(([atMs]) => atMs === 110)).toHaveLength(3);
+    tell('other.limited');
+    expect(freed.at(-1)).toEqual([200, 'other.limited', null]);
+  });
+
+  it('are ten thousand in a round, and none of a name that this node serves alone', () => {
+    tell('of this node alone');
+    expect(freed).toEqual([]);
+    tell('test.limited');
+    for (let number = 0; number < 20_000; number += 1) tell('test.limited', number);
+    jest.advanceTimersByTime(10);
+    expect(freed).toHaveLength(10_001);
+  });
 });

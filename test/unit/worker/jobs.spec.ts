@@ -121,6 +121,13 @@ describe('what runs', () => {
   });
 });
 
+it('a second claim of one epoch is found where it is taken in', () => {
+  const jobs = new Jobs();
+  jobs.adopt(attempt(1, 2));
+  jobs.adopt(attempt(1, 3));
+  expect(() => jobs.adopt(attempt(1, 3))).toThrow('one claim of an epoch (3)');
+});
+
 it('claims without an answer are remembered until their row goes on, the latest, so many at most', () => {
   const jobs = new Jobs();
   const lost = (...claims: [id: number, epoch: number][]) =>
