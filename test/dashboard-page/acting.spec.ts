@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import type { Browser } from 'playwright-core';
-import type { DashboardAction } from '../../src/delay-queue/dashboard/contract.js';
 import { violationsOn, overflowOf } from '../page/support/accessibility.js';
 import { openBrowser } from '../page/support/visitor.js';
 import { DashboardApp } from '../support/dashboard-app.js';
@@ -10,6 +9,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { plainHandler } from '../support/delay-node.js';
 import { until } from '../support/until.js';
 import { Operator } from './support/operator.js';
+import type { DashboardAction } from '../support/dashboard-parts.js';
 
 const NAME = 'test.wait';
 const HELD = 'test.held';

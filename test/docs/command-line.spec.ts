@@ -1,7 +1,12 @@
 import { expect, it } from '@jest/globals';
-import { type Command, COMMANDS } from '../../src/delay-queue/cli/commands.js';
-import { type Option, OPTIONS, type OptionName } from '../../src/delay-queue/cli/options.js';
-import { parse } from '../../src/delay-queue/cli/parse.js';
+import {
+  type Command,
+  COMMANDS,
+  type Option,
+  type OptionName,
+  OPTIONS,
+  parse,
+} from '../support/command-line.js';
 import { allDocuments, codeBlocks, readDocument, tableUnder } from './documents.js';
 
 const PAGE = readDocument('docs/command-line.md');

@@ -1,9 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkRule } from '../../src/delay-queue/core/config/repeat.js';
-import { cronIn } from '../../src/delay-queue/core/recurrence/instants.js';
 import { ROOT } from '../../tools/api-tables/declarations.js';
+import { checkRule, cronIn } from '../support/option-checks.js';
 
 /** Its first three days from 2027 on; undefined: it is refused. */
 function daysOf(cron: string): string[] | undefined {

@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { DashboardApp } from '../support/dashboard-app.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { readDocument } from './documents.js';
+import { unpack, type Unpacked } from './unpacked.js';
 import {
   DASHBOARD_ACTIONS,
   type DelayView,
   type SearchPage,
   type Session,
-} from '../../src/delay-queue/dashboard/contract.js';
-import { DashboardApp } from '../support/dashboard-app.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { readDocument } from './documents.js';
-import { unpack, type Unpacked } from './unpacked.js';
+} from '../support/dashboard-parts.js';
 
 const PAGE = readDocument('docs/dashboard.md');
 

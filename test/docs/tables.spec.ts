@@ -2,12 +2,14 @@ import { expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
-import { parseDeclaration } from '../../src/delay-queue/core/handlers/handler.registry.js';
-import { handlerSettings } from '../../src/delay-queue/core/handlers/handler-settings.js';
-import { resolveOptions } from '../../src/delay-queue/core/config/resolve-options.js';
-import { liveFilter } from '../../src/delay-queue/core/store/filter.table.js';
 import { generatedPage, writtenPage } from '../../tools/api-tables/page.js';
 import { coded, readDocument, ROOT, tableUnder } from './documents.js';
+import {
+  handlerSettings,
+  liveFilter,
+  parseDeclaration,
+  resolveOptions,
+} from '../support/option-checks.js';
 
 const API = readDocument('docs/api.md');
 const DEFAULTS = resolveOptions({ nodeName: 'a' });

@@ -10,24 +10,31 @@ import {
 } from 'nestjs-delay-queue';
 import { join } from 'node:path';
 import ts from 'typescript';
-import { COMMANDS, type CommandName } from '../../src/delay-queue/cli/commands.js';
-import { type Option, type OptionName, OPTIONS } from '../../src/delay-queue/cli/options.js';
-import { atStart } from '../../src/delay-queue/core/config/known-options.js';
-import { resolveOptions } from '../../src/delay-queue/core/config/resolve-options.js';
-import { parseOrder } from '../../src/delay-queue/dashboard/operation-order.js';
-import { SEARCH_FIELDS } from '../../src/delay-queue/dashboard/search.table.js';
-import { Rights } from '../../src/delay-queue/dashboard/rights.js';
-import {
-  checkSearchFilter,
-  visibleSelection,
-} from '../../src/delay-queue/dashboard/search-filter.js';
-import { handlerSettings } from '../../src/delay-queue/core/handlers/handler-settings.js';
-import { parseDeclaration } from '../../src/delay-queue/core/handlers/handler.registry.js';
-import { toOutcome } from '../../src/delay-queue/core/worker/call.js';
 import { Declarations, ROOT } from '../../tools/api-tables/declarations.js';
 import { commandLine } from '../integration/command-line/support/command-line.js';
 import { TestedNode } from '../integration/testing/support/tested.js';
 import { WRONG_DATES, WRONG_DURATIONS, WRONG_INSTANTS, ZEROS } from './corpus/two-readings.js';
+import {
+  type CommandName,
+  COMMANDS,
+  type Option,
+  type OptionName,
+  OPTIONS,
+} from '../support/command-line.js';
+import {
+  atStart,
+  handlerSettings,
+  parseDeclaration,
+  resolveOptions,
+} from '../support/option-checks.js';
+import {
+  checkSearchFilter,
+  parseOrder,
+  Rights,
+  SEARCH_FIELDS,
+  visibleSelection,
+} from '../support/dashboard-parts.js';
+import { toOutcome } from '../support/engine-parts.js';
 
 /**
  * Every door that takes a duration or an instant is tried with what has two readings. The doors are found in the

@@ -1,18 +1,16 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { HealthStore } from '../../src/delay-queue/ops/health.store.js';
-import { SelectionStore } from '../../src/delay-queue/core/store/selection.store.js';
-import type { RowFilter } from '../../src/delay-queue/core/store/filter.table.js';
+import { explain, type Plan } from '../support/explain.js';
+import { fileDatabase } from '../support/file-database.js';
+import { FUTURE, fillDelays, SERVED, SOON } from '../support/full-tables.js';
+import { HealthStore, type Runner, SelectionStore } from '../support/engine-parts.js';
 import {
   operationChangesSql,
   operationsOfKeySql,
   operationsSql,
-} from '../../src/delay-queue/dashboard/store/operations.sql.js';
-import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
-import type { Runner } from '../../src/delay-queue/core/database/runner.js';
-import { explain, type Plan } from '../support/explain.js';
-import { fileDatabase } from '../support/file-database.js';
-import { FUTURE, fillDelays, SERVED, SOON } from '../support/full-tables.js';
+  qualifiedTables,
+  type RowFilter,
+} from '../support/statements.js';
 
 /** What `DelayAdmin` reads of full tables. */
 const GROUPS = 1_000;

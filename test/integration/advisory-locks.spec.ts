@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { takeAdvisoryLock } from '../../src/delay-queue/core/database/advisory-lock.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
+import { takeAdvisoryLock } from '../support/statements.js';
 
 /** A line of its own, a terminal sequence and a turned direction: Postgres takes them in the name of a role. */
 const ACTING = '\n[Nest] LOG migrated \u001b[2J\u202e';

@@ -1,18 +1,18 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { isClaimLost } from '../../src/delay-queue/core/database/driver-errors.js';
-import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
-import {
-  completeSql,
-  exhaustedSql,
-  removeAllSql,
-  renewSql,
-  retrySql,
-} from '../../src/delay-queue/core/store/sql/attempts.sql.js';
-import { claimSql } from '../../src/delay-queue/core/store/sql/claim.sql.js';
 import { fileDatabase } from '../support/file-database.js';
 import { OF_THIS_DATABASE } from '../support/of-this-database.js';
 import { until } from '../support/until.js';
+import {
+  claimSql,
+  completeSql,
+  exhaustedSql,
+  isClaimLost,
+  qualifiedTables,
+  removeAllSql,
+  renewSql,
+  retrySql,
+} from '../support/statements.js';
 
 /**
  * What a statement does about a row that somebody changes and commits after its snapshot was taken and

@@ -10,9 +10,9 @@ import {
   type DelayMessage,
   type DelayTarget,
 } from 'nestjs-delay-queue';
-import { AttemptStore } from '../../src/delay-queue/core/store/attempt.store.js';
 import { plainHandler, signal } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
+import { AttemptStore } from '../support/engine-parts.js';
 
 const node = new OneNode({
   options: { nodeName: 'traced' },

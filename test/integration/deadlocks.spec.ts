@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
-import { asRunner } from '../../src/delay-queue/core/transactions/transactions.js';
-import { DelayStore } from '../../src/delay-queue/core/store/delay.store.js';
 import { heldCode } from '../support/held-code.js';
 import { OneNode } from '../support/one-node.js';
 import type { OpenTransaction } from '../support/open-transactions.js';
 import { Stage } from './engine/support/stage.js';
+import { asRunner, DelayStore } from '../support/engine-parts.js';
 
 const node = new OneNode();
 

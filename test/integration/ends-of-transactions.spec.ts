@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayRolledBackError } from 'nestjs-delay-queue';
 import type { PoolClient } from 'pg';
 import type { EntityManager, QueryRunner } from 'typeorm';
-import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 import { OneNode } from '../support/one-node.js';
 import type { Witnessed } from '../support/parts.js';
+import { Engine } from '../support/engine-parts.js';
 
 /** A caller's transaction ends, or begins anew, in more ways than TypeORM knows of: the server's word counts. */
 const node = new OneNode();

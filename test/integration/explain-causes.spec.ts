@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { DelayExplanation, DelayExplanationCause, ListedDelay } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import type { DelayNode } from '../support/delay-node.js';
-import { groupNumber, spread } from '../../src/delay-queue/core/store/rows/attempt-rows.js';
 import { Stage } from './engine/support/stage.js';
+import { groupNumber, spread } from '../support/engine-parts.js';
 
 /**
  * Every cause and every pair of causes, and all of them together, as they stand in the tables. What

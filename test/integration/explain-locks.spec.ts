@@ -8,12 +8,11 @@ import {
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import { RESOLVED_OPTIONS } from '../../src/delay-queue/core/config/options.js';
-import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 import { type DelayNode, fencedHandler, plainHandler } from '../support/delay-node.js';
 import { occupyAttempts } from '../support/attempt-sessions.js';
 import { until } from '../support/until.js';
 import { Stage } from './engine/support/stage.js';
+import { Engine, RESOLVED_OPTIONS } from '../support/engine-parts.js';
 
 /**
  * What really holds a delay, planted from outside, one and in pairs: what `explain`, the health of its

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { type DelayExplanation, DiscardDelay } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import { SelectionStore } from '../../src/delay-queue/core/store/selection.store.js';
 import { plainHandler, type Signal, signal } from '../support/delay-node.js';
 import { until } from '../support/until.js';
 import { Stage } from './engine/support/stage.js';
+import { SelectionStore } from '../support/engine-parts.js';
 
 /** What `explain` says, beside what the engine then does. */
 

@@ -1,10 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { DelayStore } from '../../src/delay-queue/core/store/delay.store.js';
-import { LimitStore } from '../../src/delay-queue/core/store/limit.store.js';
-import type { ClaimedRow } from '../../src/delay-queue/core/store/rows/answers.js';
-import type { Runner } from '../../src/delay-queue/core/database/runner.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode, runnerOn } from '../support/other-node.js';
+import { type ClaimedRow, DelayStore, LimitStore, type Runner } from '../support/engine-parts.js';
 
 const RETRY = {
   waitMs: 1_000,

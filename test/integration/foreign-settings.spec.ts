@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, types } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { endSessionSql, sessionSql } from '../../src/delay-queue/core/database/sessions.sql.js';
 import { createTestDatabase } from '../support/database.js';
 import {
   type DelayNode,
@@ -12,6 +11,7 @@ import {
 import type { Json } from '../support/delay-payloads.js';
 import { OtherNode } from '../support/other-node.js';
 import { Stage } from './engine/support/stage.js';
+import { endSessionSql, sessionSql } from '../support/statements.js';
 
 /** Of these TypeORM reads the server's version and schema. */
 const LEFT_ALONE: ReadonlySet<number> = new Set([

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomBytes, randomInt } from 'node:crypto';
 import { Client } from 'pg';
-import { Notifier } from '../../src/delay-queue/core/cluster/notifier.js';
-import { LimitStore } from '../../src/delay-queue/core/store/limit.store.js';
 import { NAMES } from '../support/acting-node.js';
 import { signal } from '../support/delay-node.js';
 import { until } from '../support/until.js';
 import { ABORT, aborted, KEY, LIMITED, TwoNodes } from './abort/support/two-nodes.js';
+import { LimitStore, Notifier } from '../support/engine-parts.js';
 
 const CHANNEL = 'delay_queue';
 const GROUPED = 'customer-4711@example.com';

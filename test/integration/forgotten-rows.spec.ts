@@ -1,8 +1,8 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { NodeStore } from '../../src/delay-queue/core/store/node.store.js';
 import { fileDatabase } from '../support/file-database.js';
 import { clientRunner } from '../support/other-node.js';
+import { NodeStore } from '../support/engine-parts.js';
 
 const DAY_MS = 86_400_000;
 const AGE_MS = 2 * DAY_MS;

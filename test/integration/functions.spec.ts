@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { cancelOneSql, scheduleOneSql } from '../../src/delay-queue/core/store/tables/functions.js';
-import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { startNode } from '../support/delay-node.js';
+import { cancelOneSql, qualifiedTables, scheduleOneSql } from '../support/statements.js';
 
 /** The functions of the schema, by which callers write in their transactions. */
 const tables = qualifiedTables('delay_queue');

@@ -1,13 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayHealth, type HealthReason, type HealthReport } from 'nestjs-delay-queue';
-import { RESOLVED_OPTIONS } from '../../src/delay-queue/core/config/options.js';
-import { DatabaseClock } from '../../src/delay-queue/core/database/database-clock.js';
-import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 import { type DelayNode, plainHandler, signal } from '../support/delay-node.js';
 import { OpenTransactions } from '../support/open-transactions.js';
 import { clientTelling } from '../support/sent-statements.js';
 import { until } from '../support/until.js';
 import { Stage } from './engine/support/stage.js';
+import { DatabaseClock, Engine, RESOLVED_OPTIONS } from '../support/engine-parts.js';
 
 const NAME = 'test.served';
 

@@ -1,13 +1,12 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { type DelayHistoryOptions, type Duration } from 'nestjs-delay-queue';
-import { parseDurationMs } from '../../src/delay-queue/core/config/durations.js';
-import { resolveOptions } from '../../src/delay-queue/core/config/resolve-options.js';
-import { historyWalk } from '../../src/delay-queue/core/worker/pruner.js';
 import { fencedHandler, plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode } from '../support/other-node.js';
 import { Stage } from './engine/support/stage.js';
+import { historyWalk, parseDurationMs } from '../support/engine-parts.js';
+import { resolveOptions } from '../support/option-checks.js';
 
 /** What `find` says of a delay that lives, and `history` of those that ended. */
 const NAME = 'test.told';

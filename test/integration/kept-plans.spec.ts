@@ -1,16 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import {
-  bring,
-  callersSettings,
-  engineSettings,
-  type SessionSettings,
-} from '../../src/delay-queue/core/database/connection-config.js';
-import { backlogSql } from '../../src/delay-queue/ops/health.sql.js';
-import { pruneSql } from '../../src/delay-queue/core/store/sql/history.sql.js';
-import { loadSql, sweepSql } from '../../src/delay-queue/core/store/sql/fetch.sql.js';
-import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
-import {
   expectById,
   expectByKey,
   expectByLimit,
@@ -27,6 +17,17 @@ import {
 import { executionOf, explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { FILLED, fillDelays, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
+import {
+  backlogSql,
+  bring,
+  callersSettings,
+  engineSettings,
+  loadSql,
+  pruneSql,
+  qualifiedTables,
+  type SessionSettings,
+  sweepSql,
+} from '../support/statements.js';
 
 // oxlint-disable jest/expect-expect -- `expectById` and `expectByKey` expect
 

@@ -1,11 +1,15 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { bring, engineSettings } from '../../src/delay-queue/core/database/connection-config.js';
-import { type LimitBound, LimitStore } from '../../src/delay-queue/core/store/limit.store.js';
-import { claimLimitedSql, lockQuotasSql } from '../../src/delay-queue/core/store/sql/claim.sql.js';
-import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
 import { explain } from '../support/explain.js';
 import { Stage } from './engine/support/stage.js';
+import {
+  bring,
+  claimLimitedSql,
+  engineSettings,
+  lockQuotasSql,
+  qualifiedTables,
+} from '../support/statements.js';
+import { type LimitBound, LimitStore } from '../support/engine-parts.js';
 
 /**
  * All delays of a group belong to one node, which counts in memory what it may ask for. The statement counts itself:

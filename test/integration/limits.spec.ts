@@ -7,9 +7,9 @@ import {
   type Signal,
   signal,
 } from '../support/delay-node.js';
-import { NodeStore } from '../../src/delay-queue/core/store/node.store.js';
 import { until } from '../support/until.js';
 import { Stage } from './engine/support/stage.js';
+import { NodeStore } from '../support/engine-parts.js';
 
 const NAME = 'test.limited';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayRolledBackError } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
-import { NodeStore } from '../../src/delay-queue/core/store/node.store.js';
 import { plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 import { Parts } from '../support/parts.js';
 import { Stage } from './engine/support/stage.js';
+import { NodeStore } from '../support/engine-parts.js';
 
 /**
  * What memory believes never outranks what a row says. Neither a load nor a sweep comes along while these

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayConfigError, delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { DataSource, EntitySchema } from 'typeorm';
-import { readCatalogue, findDrift } from '../../src/delay-queue/core/store/checks/drift.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
+import { findDrift, readCatalogue } from '../support/command-line.js';
 
 // oxlint-disable jest/expect-expect -- `expectKept` expects
 

@@ -1,13 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import type { ClaimedRow } from '../../src/delay-queue/core/store/rows/answers.js';
-import type { ProcessLock } from '../../src/delay-queue/core/store/rows/attempt-rows.js';
-import { type LimitBound, LimitStore } from '../../src/delay-queue/core/store/limit.store.js';
-import type { Wake } from '../../src/delay-queue/core/store/rows/delay-rows.js';
 import { fencedHandler, signal } from '../support/delay-node.js';
 import { clientRunner, OtherNode } from '../support/other-node.js';
 import { until } from '../support/until.js';
 import { stageOfEach } from './engine/support/stage-of-each.js';
+import {
+  type ClaimedRow,
+  type LimitBound,
+  LimitStore,
+  type ProcessLock,
+  type Wake,
+} from '../support/engine-parts.js';
 
 const NAME = 'test.x';
 const GONE: ProcessLock = { number: '4611686018427387905', isHeld: true };

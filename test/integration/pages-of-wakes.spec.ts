@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { Client } from 'pg';
-import { NodeStore } from '../../src/delay-queue/core/store/node.store.js';
-import type { WakeCursor, Shares, Wake } from '../../src/delay-queue/core/store/rows/delay-rows.js';
 import { fileDatabase } from '../support/file-database.js';
 import { clientRunner } from '../support/other-node.js';
+import { NodeStore, type Shares, type Wake, type WakeCursor } from '../support/engine-parts.js';
 
 const NAME = 'test.tied';
 const OTHERS = 'test.of-others';

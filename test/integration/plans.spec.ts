@@ -1,12 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { FIRST_PAGE } from '../../src/delay-queue/core/store/rows/answers.js';
-import { claimSql } from '../../src/delay-queue/core/store/sql/claim.sql.js';
-import { removeOneSql, retrySql } from '../../src/delay-queue/core/store/sql/attempts.sql.js';
-import { findSql } from '../../src/delay-queue/core/store/sql/delays.sql.js';
-import { historySql, pruneSql } from '../../src/delay-queue/core/store/sql/history.sql.js';
-import { loadSql, sweepSql } from '../../src/delay-queue/core/store/sql/fetch.sql.js';
-import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
 import {
   each,
   expectById,
@@ -25,6 +18,18 @@ import {
 import { executionOf, explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, FUTURE, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
+import { FIRST_PAGE } from '../support/engine-parts.js';
+import {
+  claimSql,
+  findSql,
+  historySql,
+  loadSql,
+  pruneSql,
+  qualifiedTables,
+  removeOneSql,
+  retrySql,
+  sweepSql,
+} from '../support/statements.js';
 
 // oxlint-disable jest/expect-expect -- `expectById` and `expectByKey` expect
 

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { RerunStore } from '../../src/delay-queue/core/store/rerun.store.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode, runnerOn } from '../support/other-node.js';
+import { RerunStore } from '../support/engine-parts.js';
 
 /** Writes about one key in any order, beside what the store says: a model of a few lines. */
 const NAME = 'test.model';

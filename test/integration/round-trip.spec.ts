@@ -1,12 +1,10 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayStore } from '../../src/delay-queue/core/store/delay.store.js';
-import { encodePayload } from '../../src/delay-queue/core/config/payload-encoder.js';
-import type { MoveTo } from '../../src/delay-queue/core/config/durations.js';
 import { plainHandler } from '../support/delay-node.js';
 import type { Json } from '../support/delay-payloads.js';
 import { OneNode } from '../support/one-node.js';
 import { runnerOn } from '../support/other-node.js';
+import { DelayStore, encodePayload, type MoveTo } from '../support/engine-parts.js';
 
 /** What goes in comes back the same: times and payloads, through the table and a handler. */
 const received = new Map<string, unknown>();

@@ -5,9 +5,9 @@ import { DelayQueueModule, delayQueueMigrations, DelayService } from 'nestjs-del
 import type { Pool, PoolClient } from 'pg';
 import { DataSource } from 'typeorm';
 import { randomOf } from '../../src/random.js';
-import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import '../support/delay-payloads.js';
+import { Engine } from '../support/engine-parts.js';
 
 /** Several applications on one DataSource, and patches of others: whatever comes and goes, in any order, the rest works. */
 const LATER = { after: '5s' } as const;

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { parseHint } from '../../src/delay-queue/core/cluster/hint.js';
-import { groupNumber } from '../../src/delay-queue/core/store/rows/attempt-rows.js';
 import { fencedHandler, plainHandler, signal } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
+import { groupNumber, parseHint } from '../support/engine-parts.js';
 
 /** `delay_queue.schedule` and its siblings, which any client calls, beside DelayService. */
 

@@ -1,10 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
-import { createTestClock } from '../../src/delay-queue/core/store/tables/functions.js';
-import { Targets } from '../../src/delay-queue/core/store/sql/fragments/target-rows.js';
 import { fileDatabase } from '../support/file-database.js';
+import { createTestClock, qualifiedTables, Targets } from '../support/statements.js';
 
 /**
  * Every column of every statement is a text: other types are written as a role's settings have it, and read by

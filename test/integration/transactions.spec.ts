@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { Engine } from '../../src/delay-queue/core/engine/engine.js';
 import { plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 import { Parts, type Witnessed } from '../support/parts.js';
+import { Engine } from '../support/engine-parts.js';
 
 /** Neither a load nor a sweep comes along while a test runs: what fires, fires because it was armed. */
 const parts = new Parts().makeSweepsRare();

@@ -1,9 +1,9 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import type { ClaimedRow } from '../../src/delay-queue/core/store/rows/answers.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode } from '../support/other-node.js';
 import { act, ANSWERS, type Answers, NEW_PAYLOAD, type Verb, VERBS } from '../support/verbs.js';
+import type { ClaimedRow } from '../support/engine-parts.js';
 
 /** Puts the key into a state; answers the id of its delay. */
 type Prepare = (key: string) => Promise<string | null>;

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { SelectionStore } from '../../src/delay-queue/core/store/selection.store.js';
 import { explain } from '../support/explain.js';
 import type { DelayNode } from '../support/delay-node.js';
 import { Stage } from './engine/support/stage.js';
+import { SelectionStore } from '../support/engine-parts.js';
 
 /** Each cause that a delay can wait for, and all of them together: what stands in the tables is what is told. */
 

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DelayConfigError, delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { resolveOptions } from '../../src/delay-queue/core/config/resolve-options.js';
 import { refusedStart } from '../integration/engine/support/refused-start.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { fencedHandler, plainHandler, startNode } from '../support/delay-node.js';
+import { resolveOptions } from '../support/option-checks.js';
 
 /** What comes from configuration and stands in SQL text: the schema. And what stands near it: a node's name. */
 let database: TestDatabase;

@@ -9,8 +9,6 @@ import {
 import { DelayTesting } from 'nestjs-delay-queue/testing';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { takeAdvisoryLock } from '../../src/delay-queue/core/database/advisory-lock.js';
-import { raiseIdsSql } from '../../src/delay-queue/core/database/driver-errors.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { fencedHandler, plainHandler, startNode } from '../support/delay-node.js';
 import { everyStatement } from '../support/every-statement.js';
@@ -26,6 +24,7 @@ import {
 } from '../support/planted.js';
 import { clientTelling } from '../support/sent-statements.js';
 import { isPiece, sqlInSources } from '../support/sql-in-sources.js';
+import { raiseIdsSql, takeAdvisoryLock } from '../support/statements.js';
 
 /** Another role has created functions and operators in schemas of the path. */
 let database: TestDatabase;

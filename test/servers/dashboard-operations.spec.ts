@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import type { OperationLine } from '../../src/delay-queue/dashboard/contract.js';
 import { DashboardApp } from '../support/dashboard-app.js';
 import {
   changesOf,
@@ -12,6 +11,7 @@ import {
 } from '../support/dashboard-operations.js';
 import { until } from '../support/until.js';
 import { OwnServer } from './support/own-server.js';
+import type { OperationLine } from '../support/dashboard-parts.js';
 
 const MANY = 5_500;
 const NAME = 'test.many';

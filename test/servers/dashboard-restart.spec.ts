@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import type { Overview, Problem } from '../../src/delay-queue/dashboard/contract.js';
 import { LiveEventsReader } from '../integration/dashboard/support/live-events.js';
 import { DashboardApp } from '../support/dashboard-app.js';
 import { until } from '../support/until.js';
 import { OwnServer } from './support/own-server.js';
+import type { Overview, Problem } from '../support/dashboard-parts.js';
 
 let server: OwnServer;
 let dashboard: DashboardApp;

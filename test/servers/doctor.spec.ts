@@ -1,13 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { examine } from '../../src/delay-queue/cli/doctor.js';
-import { parseHealthLimits } from '../../src/delay-queue/ops/health-limits.js';
-import type { Finding } from '../../src/delay-queue/core/store/checks/finding.js';
-import { parse } from '../../src/delay-queue/cli/parse.js';
-import { withSession } from '../../src/delay-queue/cli/session.js';
 import { commandLine } from '../integration/command-line/support/command-line.js';
 import { ReplicatedPair } from './support/replicated-pair.js';
 import { until } from '../support/until.js';
+import {
+  examine,
+  type Finding,
+  parse,
+  parseHealthLimits,
+  withSession,
+} from '../support/command-line.js';
 
 /** What can only be planted in a server of its own. */
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { AttemptStore } from '../../src/delay-queue/core/store/attempt.store.js';
 import { type DelayNode, plainHandler, signal, startNode } from '../support/delay-node.js';
 import { Parts } from '../support/parts.js';
 import { until } from '../support/until.js';
 import { OwnServer } from './support/own-server.js';
+import { AttemptStore } from '../support/engine-parts.js';
 
 /** A synchronous replica is away: every COMMIT hangs, and happens once it is back. */
 let server: OwnServer;

@@ -1,18 +1,20 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DelayAdmin, DelayHealth } from 'nestjs-delay-queue';
-import { COMMANDS } from '../../src/delay-queue/cli/commands.js';
 
-import { qualifiedTables } from '../../src/delay-queue/core/database/tables.js';
-import { removeOneSql } from '../../src/delay-queue/core/store/sql/attempts.sql.js';
-import { findSql } from '../../src/delay-queue/core/store/sql/delays.sql.js';
-import { historySql } from '../../src/delay-queue/core/store/sql/history.sql.js';
-import { pausesSql } from '../../src/delay-queue/core/store/sql/nodes.sql.js';
-import { scheduleAllNewSql } from '../../src/delay-queue/core/store/sql/schedule.sql.js';
 import { commandLine } from '../integration/command-line/support/command-line.js';
 import { DashboardApp } from '../support/dashboard-app.js';
 import { fencedHandler, plainHandler } from '../support/delay-node.js';
 import { until } from '../support/until.js';
 import { OwnServer } from './support/own-server.js';
+import { COMMANDS } from '../support/command-line.js';
+import {
+  findSql,
+  historySql,
+  pausesSql,
+  qualifiedTables,
+  removeOneSql,
+  scheduleAllNewSql,
+} from '../support/statements.js';
 
 /**
  * Each statement of ours that the server plans, in whatever session, with the settings that it is

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import { Client } from 'pg';
-import { EngineConnections } from '../../src/delay-queue/core/database/engine-connections.js';
 import { appModule, fencedHandler, plainHandler, signal } from '../support/delay-node.js';
 import { PgBouncer } from './support/pgbouncer.js';
 import { POOL_SIZE, PooledStage } from './support/pooled-stage.js';
 import { sayNotRun } from './support/programs.js';
+import { EngineConnections } from '../support/engine-parts.js';
 
 const isInstalled = PgBouncer.program() !== undefined;
 if (!isInstalled)

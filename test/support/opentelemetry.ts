@@ -14,6 +14,8 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 
+export { METRICS } from '../../src/delay-queue/opentelemetry/names.js';
+
 /** The SDK as an application sets it up, with exporters in memory. */
 export class Sdk {
   #spans!: InMemorySpanExporter;

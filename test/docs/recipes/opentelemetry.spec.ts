@@ -4,10 +4,10 @@ import { context, metrics, trace } from '@opentelemetry/api';
 import { AggregationTemporality, InMemoryMetricExporter } from '@opentelemetry/sdk-metrics';
 import { InMemorySpanExporter } from '@opentelemetry/sdk-trace-base';
 import { type DelayName, DelayService, OnDelay } from 'nestjs-delay-queue';
-import { METRICS } from '../../../src/delay-queue/opentelemetry/names.js';
 import { until } from '../../support/until.js';
 import { readDocument } from '../documents.js';
 import { recipe } from '../page.js';
+import { METRICS } from '../../support/opentelemetry.js';
 
 afterEach(() => {
   for (const api of [context, metrics, trace]) api.disable();

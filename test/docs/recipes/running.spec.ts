@@ -2,13 +2,13 @@ import { expect, it } from '@jest/globals';
 import { type INestApplication, Logger } from '@nestjs/common';
 import { DelayAdmin, DelayWorker, OnDelay } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
-import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
-import { Engine } from '../../../src/delay-queue/core/engine/engine.js';
 import { PgBouncer } from '../../servers/support/pgbouncer.js';
 import { sayNotRun } from '../../servers/support/programs.js';
 import { until } from '../../support/until.js';
 import { codeBlocks, readDocument } from '../documents.js';
 import { openPage, recipe } from '../page.js';
+import { Engine } from '../../support/engine-parts.js';
+import { resolveOptions } from '../../support/option-checks.js';
 
 /** Serves `order.close` and does nothing. */
 class Closing {

@@ -1,10 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { DelayAdmin, type DelayName, DelayService, OnDelay } from 'nestjs-delay-queue';
-import {
-  RESOLVED_OPTIONS,
-  type ResolvedOptions,
-} from '../../../src/delay-queue/core/config/options.js';
 import { recipe } from '../page.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from '../../support/engine-parts.js';
 
 const bank = {
   charge: async (orderId: string): Promise<void> => {

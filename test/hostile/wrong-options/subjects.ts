@@ -1,9 +1,11 @@
 import { DelayQueueModule } from 'nestjs-delay-queue';
-import { parseDeclaration } from '../../../src/delay-queue/core/handlers/handler.registry.js';
-import { handlerSettings } from '../../../src/delay-queue/core/handlers/handler-settings.js';
-import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
-import { atStart } from '../../../src/delay-queue/core/config/known-options.js';
 import { Declarations } from '../../../tools/api-tables/declarations.js';
+import {
+  atStart,
+  handlerSettings,
+  parseDeclaration,
+  resolveOptions,
+} from '../../support/option-checks.js';
 
 /** An object of options, wherever it stands. */
 export interface Subject {

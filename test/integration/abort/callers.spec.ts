@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { Notifier } from '../../../src/delay-queue/core/cluster/notifier.js';
 import type { CancelOptions, CancelResult } from 'nestjs-delay-queue';
 import { NAMES } from '../../support/acting-node.js';
 import { signal } from '../../support/delay-node.js';
 import { ABORT, type Context, giveUp, KEY, TwoNodes, verdicts } from './support/two-nodes.js';
+import { Notifier } from '../../support/engine-parts.js';
 
 const NAME = NAMES.transactional;
 

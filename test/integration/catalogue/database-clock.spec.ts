@@ -1,9 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from '../engine/support/stage-of-each.js';
+import { AttemptStore, NodeStore } from '../../support/engine-parts.js';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { qualifiedTables } from '../../../src/delay-queue/core/database/tables.js';
-import { loadSql } from '../../../src/delay-queue/core/store/sql/fetch.sql.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { explain } from '../../support/explain.js';
 import { OtherNode } from '../../support/other-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from '../engine/support/stage-of-each.js';
+import { loadSql, qualifiedTables } from '../../support/statements.js';
 
 /** Delays that came and went while somebody held a snapshot. */
 const GONE = 10_000;

@@ -1,8 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { EFFECT_TABLE, stageOfEach } from '../engine/support/stage-of-each.js';
+import { AttemptStore, NodeStore } from '../../support/engine-parts.js';
 
 /** All nodes were down for a while. */
 const OVERDUE = 6_000;

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayOutcomeUnknownError, DelayShutdownError } from 'nestjs-delay-queue';
-import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
 import { type DelayNode, type NodeSetup, plainHandler } from '../../support/delay-node.js';
 import { OpenTransactions } from '../../support/open-transactions.js';
 import { Stage } from '../engine/support/stage.js';
+import { EngineConnections } from '../../support/engine-parts.js';
 
 /** Calls that travel together when their connection is taken, cut or closed. */
 const NAME = 'test.a';

@@ -2,15 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { delayQueueMigrations } from 'nestjs-delay-queue';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { judgeTables } from '../../../src/delay-queue/ops/checks/tables.js';
-import type { Finding } from '../../../src/delay-queue/core/store/checks/finding.js';
-import { AS_MIGRATED } from '../../../src/delay-queue/core/store/checks/as-migrated.js';
-import {
-  type Catalogued,
-  readCatalogue,
-  findDrift,
-} from '../../../src/delay-queue/core/store/checks/drift.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import {
+  AS_MIGRATED,
+  type Catalogued,
+  findDrift,
+  type Finding,
+  judgeTables,
+  readCatalogue,
+} from '../../support/command-line.js';
 
 /** Everything that the migrations make, changed in each way, in a transaction that is rolled back. */
 let database: TestDatabase;

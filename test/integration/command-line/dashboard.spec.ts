@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
-import type { Session } from '../../../src/delay-queue/dashboard/contract.js';
 import { commandLine } from './support/command-line.js';
 import { openDatabase } from './support/database.js';
+import type { Session } from '../../support/dashboard-parts.js';
 
 const database = openDatabase();
 

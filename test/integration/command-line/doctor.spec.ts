@@ -2,19 +2,19 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { examine } from '../../../src/delay-queue/cli/doctor.js';
-import { tryListen } from '../../../src/delay-queue/ops/checks/server.js';
-import {
-  type HealthLimits,
-  parseHealthLimits,
-} from '../../../src/delay-queue/ops/health-limits.js';
-import type { Finding } from '../../../src/delay-queue/core/store/checks/finding.js';
-import { parse } from '../../../src/delay-queue/cli/parse.js';
-import { withSession } from '../../../src/delay-queue/cli/session.js';
 import { createTestDatabase } from '../../support/database.js';
 import { until } from '../../support/until.js';
 import { commandLine } from './support/command-line.js';
 import { openDatabase } from './support/database.js';
+import {
+  examine,
+  type Finding,
+  type HealthLimits,
+  parse,
+  parseHealthLimits,
+  tryListen,
+  withSession,
+} from '../../support/command-line.js';
 
 /** Each case plants one thing; it is found, and nothing else that a sound database has not. */
 const database = openDatabase();

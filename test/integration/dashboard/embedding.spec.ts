@@ -6,11 +6,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import type { Problem, Session } from '../../../src/delay-queue/dashboard/contract.js';
 import { DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { signal } from '../../support/delay-node.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import type { Problem, Session } from '../../support/dashboard-parts.js';
 
 let database: TestDatabase;
 let dashboard: DashboardApp | undefined;

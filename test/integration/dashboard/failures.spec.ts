@@ -2,11 +2,9 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { Client, type ClientConfig, Pool } from 'pg';
-import { toFailure } from '../../../src/delay-queue/cli/failures.js';
-import type { ProblemKind } from '../../../src/delay-queue/dashboard/contract.js';
-import { filtered, asRefusal } from '../../../src/delay-queue/dashboard/failures.js';
-import { databaseGone } from '../../../src/delay-queue/ops/report.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { databaseGone, toFailure } from '../../support/command-line.js';
+import { asRefusal, filtered, type ProblemKind } from '../../support/dashboard-parts.js';
 
 let database: TestDatabase;
 let silent: Server;

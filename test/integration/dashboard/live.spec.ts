@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type {
-  OperationLine,
-  Overview,
-  Problem,
-} from '../../../src/delay-queue/dashboard/contract.js';
 import { DashboardApp } from '../../support/dashboard-app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { until } from '../../support/until.js';
 import { LiveEventsReader } from './support/live-events.js';
 import { grantOf, viewer } from './support/viewers.js';
+import type { OperationLine, Overview, Problem } from '../../support/dashboard-parts.js';
 
 let database: TestDatabase;
 let dashboard: DashboardApp;

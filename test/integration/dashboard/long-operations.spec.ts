@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import type { OperationLine, Problem } from '../../../src/delay-queue/dashboard/contract.js';
 import { DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
 import {
   changesOf,
@@ -10,6 +9,7 @@ import {
 } from '../../support/dashboard-operations.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { until } from '../../support/until.js';
+import type { OperationLine, Problem } from '../../support/dashboard-parts.js';
 
 /** Five pages and a half. */
 const MANY = 5_500;

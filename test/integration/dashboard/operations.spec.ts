@@ -1,13 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { z } from 'zod';
-import type {
-  DeadView,
-  OperationsPage,
-  OperationView,
-  Preview,
-  Problem,
-} from '../../../src/delay-queue/dashboard/contract.js';
 import { DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
 import {
   changesOf,
@@ -18,6 +11,13 @@ import {
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
+import type {
+  DeadView,
+  OperationsPage,
+  OperationView,
+  Preview,
+  Problem,
+} from '../../support/dashboard-parts.js';
 
 let database: TestDatabase;
 let client: Client;

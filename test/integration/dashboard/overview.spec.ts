@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { oneDashboard } from '../../support/one-dashboard.js';
+import { PLANTED } from './support/planted-rows.js';
+import { grantOf, viewer } from './support/viewers.js';
 import type {
   DeadView,
   DelayView,
@@ -6,28 +9,14 @@ import type {
   Overview,
   SearchPage,
   StoryView,
-} from '../../../src/delay-queue/dashboard/contract.js';
-import { DashboardApp } from '../../support/dashboard-app.js';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
-import { PLANTED } from './support/planted-rows.js';
-import { grantOf, viewer } from './support/viewers.js';
+} from '../../support/dashboard-parts.js';
 
-let database: TestDatabase;
-let dashboard: DashboardApp;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  dashboard = await DashboardApp.start({
-    url: database.url,
-    options: { worker: false },
+const dashboard = oneDashboard(
+  {
     dashboard: { authorize: grantOf },
-  });
-  await dashboard.dataSource.query(PLANTED);
-});
-afterAll(async () => {
-  await dashboard.stop();
-  await database.drop();
-});
+  },
+  PLANTED,
+);
 
 const overviewOf = async (who: Record<string, string> = {}): Promise<Overview> =>
   (await dashboard.get<Overview>('api/overview', who)).body;

@@ -1,13 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import type {
-  DelayView,
-  NameChoice,
-  SearchPage,
-} from '../../../src/delay-queue/dashboard/contract.js';
 import { z } from 'zod';
 import { type Answer, DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { plainHandler } from '../../support/delay-node.js';
+import type { DelayView, NameChoice, SearchPage } from '../../support/dashboard-parts.js';
 
 let database: TestDatabase;
 let dashboard: DashboardApp | undefined;

@@ -1,19 +1,5 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { SETTINGS } from '../../../src/delay-queue/dashboard/dashboard-database.js';
-import { bring } from '../../../src/delay-queue/core/database/connection-config.js';
-import { DelaySearch } from '../../../src/delay-queue/dashboard/search.js';
-import type { SearchFilter } from '../../../src/delay-queue/dashboard/search.table.js';
-import { Rights } from '../../../src/delay-queue/dashboard/rights.js';
-import { Payloads } from '../../../src/delay-queue/core/config/payloads.js';
-import type { ResolvedOptions } from '../../../src/delay-queue/core/config/options.js';
-import type { Runner } from '../../../src/delay-queue/core/database/runner.js';
-import {
-  ENDS_READ_MAX,
-  OverviewStore,
-  type Scope,
-} from '../../../src/delay-queue/dashboard/store/overview.store.js';
-import { WALK_ROWS_MAX } from '../../../src/delay-queue/dashboard/store/search.store.js';
 import { explain } from '../../support/explain.js';
 import { fileDatabase } from '../../support/file-database.js';
 import {
@@ -25,6 +11,18 @@ import {
   SERVED,
   SOON,
 } from '../../support/full-tables.js';
+import {
+  DelaySearch,
+  ENDS_READ_MAX,
+  OverviewStore,
+  Rights,
+  type Scope,
+  type SearchFilter,
+  SETTINGS,
+  WALK_ROWS_MAX,
+} from '../../support/dashboard-parts.js';
+import { bring } from '../../support/statements.js';
+import { Payloads, type ResolvedOptions, type Runner } from '../../support/engine-parts.js';
 
 /** What the dashboard reads of full tables: never all of them. */
 const database = fileDatabase();

@@ -3,9 +3,9 @@ import { type INestApplication, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DelayQueueModule, DelayService, getDelaysToken, runMigrations } from 'nestjs-delay-queue';
 import { DelayQueueDashboardModule } from 'nestjs-delay-queue/dashboard';
-import type { SearchPage, Session } from '../../../src/delay-queue/dashboard/contract.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import '../../support/delay-payloads.js';
+import type { SearchPage, Session } from '../../support/dashboard-parts.js';
 
 /** Several queues behind one dashboard: each has a page, and the pages lead to each other. */
 

@@ -3,6 +3,9 @@ import type { INestApplication } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { IncomingMessage } from 'node:http';
 import { Client } from 'pg';
+import { DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
+import { insertDelays, ordered } from '../../support/dashboard-operations.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import {
   CHANGE_HEADER,
   DASHBOARD_ACTIONS,
@@ -11,10 +14,7 @@ import {
   type OperationsPage,
   type Preview,
   type Problem,
-} from '../../../src/delay-queue/dashboard/contract.js';
-import { DashboardApp, type DashboardSetup } from '../../support/dashboard-app.js';
-import { insertDelays, ordered } from '../../support/dashboard-operations.js';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+} from '../../support/dashboard-parts.js';
 
 /** Who asks, by a header of the test. */
 const VIEWER = 'x-viewer';

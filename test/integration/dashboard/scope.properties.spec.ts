@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
+import { oneDashboard } from '../../support/one-dashboard.js';
+import { grantOf, viewer } from './support/viewers.js';
 import type {
   DeadView,
   DelayLine,
@@ -7,25 +9,10 @@ import type {
   Overview,
   SearchPage,
   StoryView,
-} from '../../../src/delay-queue/dashboard/contract.js';
-import { DashboardApp } from '../../support/dashboard-app.js';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
-import { grantOf, viewer } from './support/viewers.js';
+} from '../../support/dashboard-parts.js';
 
-let database: TestDatabase;
-let dashboard: DashboardApp;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  dashboard = await DashboardApp.start({
-    url: database.url,
-    options: { worker: false },
-    dashboard: { authorize: grantOf },
-  });
-});
-afterAll(async () => {
-  await dashboard.stop();
-  await database.drop();
+const dashboard = oneDashboard({
+  dashboard: { authorize: grantOf },
 });
 
 const NAMES = ['a', 'b', 'c'] as const;

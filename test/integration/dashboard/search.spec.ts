@@ -1,30 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type {
-  DelayLine,
-  Problem,
-  SearchPage,
-} from '../../../src/delay-queue/dashboard/contract.js';
-import { DashboardApp } from '../../support/dashboard-app.js';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { describe, expect, it } from '@jest/globals';
+import { oneDashboard } from '../../support/one-dashboard.js';
 import { PLANTED } from './support/planted-rows.js';
 import { grantOf } from './support/viewers.js';
+import type { DelayLine, Problem, SearchPage } from '../../support/dashboard-parts.js';
 
-let database: TestDatabase;
-let dashboard: DashboardApp;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  dashboard = await DashboardApp.start({
-    url: database.url,
-    options: { worker: false },
+const dashboard = oneDashboard(
+  {
     dashboard: { authorize: grantOf },
-  });
-  await dashboard.dataSource.query(PLANTED);
-});
-afterAll(async () => {
-  await dashboard.stop();
-  await database.drop();
-});
+  },
+  PLANTED,
+);
 
 const search = async (
   query: Record<string, string>,

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import type { DashboardGrant } from 'nestjs-delay-queue/dashboard';
-import { RESOLVED_OPTIONS } from '../../../src/delay-queue/core/config/options.js';
-import type { OperationLine } from '../../../src/delay-queue/dashboard/contract.js';
-import type { DashboardQueue } from '../../../src/delay-queue/dashboard/queue.js';
-import { apiRoutes } from '../../../src/delay-queue/dashboard/routes.js';
-import { DashboardApp } from '../../support/dashboard-app.js';
+import { oneDashboard } from '../../support/one-dashboard.js';
 import { operationWhen } from '../../support/dashboard-operations.js';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { until } from '../../support/until.js';
 import { grantOf, viewer } from './support/viewers.js';
-
-let database: TestDatabase;
-let dashboard: DashboardApp;
+import { RESOLVED_OPTIONS } from '../../support/engine-parts.js';
+import {
+  apiRoutes,
+  type DashboardQueue,
+  type OperationLine,
+} from '../../support/dashboard-parts.js';
 
 /** A word that stands in everything of one tenant, and nowhere else. */
 const wordOf = (tenant: string): string => `${tenant}q${randomBytes(6).toString('hex')}`;
@@ -20,22 +18,13 @@ const wordOf = (tenant: string): string => `${tenant}q${randomBytes(6).toString(
 /** In a payload for which `redact` throws. */
 const SECRET = wordOf('secret');
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  dashboard = await DashboardApp.start({
-    url: database.url,
-    options: { worker: false },
-    dashboard: {
-      authorize: grantOf,
-      redact: (payload) => {
-        throw new Error(`no rule for ${JSON.stringify(payload)}`);
-      },
+const dashboard = oneDashboard({
+  dashboard: {
+    authorize: grantOf,
+    redact: (payload) => {
+      throw new Error(`no rule for ${JSON.stringify(payload)}`);
     },
-  });
-});
-afterAll(async () => {
-  await dashboard.stop();
-  await database.drop();
+  },
 });
 
 let ours: string;

@@ -1,28 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type {
-  DeadView,
-  NameLine,
-  Overview,
-  SearchPage,
-} from '../../../src/delay-queue/dashboard/contract.js';
-import { DashboardApp } from '../../support/dashboard-app.js';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { describe, expect, it } from '@jest/globals';
+import { oneDashboard } from '../../support/one-dashboard.js';
 import { plainHandler } from '../../support/delay-node.js';
+import type { DeadView, NameLine, Overview, SearchPage } from '../../support/dashboard-parts.js';
 
-let database: TestDatabase;
-let dashboard: DashboardApp;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  dashboard = await DashboardApp.start({
-    url: database.url,
-    options: { worker: false },
-    providers: [plainHandler('test.x', async () => {}, { global: { concurrency: 7 } })],
-  });
-});
-afterAll(async () => {
-  await dashboard.stop();
-  await database.drop();
+const dashboard = oneDashboard({
+  providers: [plainHandler('test.x', async () => {}, { global: { concurrency: 7 } })],
 });
 
 /** Delays of a name; a node serves it unless it is `gone`. */

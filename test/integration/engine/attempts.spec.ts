@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { plainHandler, type Signal, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { AttemptStore, NodeStore } from '../../support/engine-parts.js';
 
 let gate: Signal<void> | undefined;
 const stage = stageOfEach({ release: () => gate?.resolve() });

@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { DelayUnbegunError } from 'nestjs-delay-queue';
 import type { PoolClient } from 'pg';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { attemptPoolOf, occupyAttempts } from '../../support/attempt-sessions.js';
 import { fencedBatchHandler, fencedHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { EFFECT_TABLE, stageOfEach } from './support/stage-of-each.js';
+import { AttemptStore } from '../../support/engine-parts.js';
 
 /** An attempt counts once its handler was called. */
 const stage = stageOfEach({ tables: EFFECT_TABLE });

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { openProxy, type PostgresProxy } from '../../chaos/proxy/proxy.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { IS_LISTENER } from '../../support/listener.js';
 import { HastyClient } from './support/hasty-client.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { NodeStore } from '../../support/engine-parts.js';
 
 /** A listening connection over which nothing comes any more, and which was not closed. */
 const stage = stageOfEach({ force: true });

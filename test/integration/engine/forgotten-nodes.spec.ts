@@ -1,12 +1,11 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { DelayEvents } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
-import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
-import { type Pruner, createPruners } from '../../../src/delay-queue/core/worker/pruner.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';
+import { createPruners, NodeStore, type Pruner } from '../../support/engine-parts.js';
+import { resolveOptions } from '../../support/option-checks.js';
 
 /** More than one statement deletes. */
 const KILLED = 5_500;

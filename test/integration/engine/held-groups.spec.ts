@@ -1,8 +1,8 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { Scanner } from '../../../src/delay-queue/core/worker/scanner.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { Scanner } from '../../support/engine-parts.js';
 
 /** Delays that wait for the limit of their group are in the way of no other group. */
 const NAME = 'test.sale';

@@ -1,8 +1,8 @@
 import { beforeEach, expect, it, jest } from '@jest/globals';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { NodeStore } from '../../support/engine-parts.js';
 
 let letGo: () => void = () => {};
 const stage = stageOfEach({ force: true, release: () => letGo() });

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
 import { clientRunner } from '../../support/other-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { AttemptStore } from '../../support/engine-parts.js';
 
 /** A claim that was given up, and is committed later than that. */
 let held: Client;

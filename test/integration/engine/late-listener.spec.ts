@@ -1,9 +1,7 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
 import { plainHandler, type Signal, signal } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
-import { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
+import { EngineConnections, NodeStore, TimerQueue } from '../../support/engine-parts.js';
 
 const stage = stageOfEach();
 

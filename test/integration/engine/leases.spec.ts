@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayLeaseLostError, DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
-import type { Attempt } from '../../../src/delay-queue/core/worker/attempt.js';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { ActingNode } from '../../support/acting-node.js';
 import { signal } from '../../support/delay-node.js';
+import { type Attempt, AttemptStore } from '../../support/engine-parts.js';
 
 /** Its timeouts are far away: only a lost lease ends an attempt. */
 const acting = new ActingNode({ options: { lease: '1s', timeout: '20s' } });

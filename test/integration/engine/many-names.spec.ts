@@ -1,10 +1,9 @@
 import { expect, it } from '@jest/globals';
 import type { Type } from '@nestjs/common';
 import { OnDelay } from 'nestjs-delay-queue';
-import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { Nodes, NodeStore } from '../../support/engine-parts.js';
 
 const stage = stageOfEach();
 

@@ -10,9 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { DataSource } from 'typeorm';
 import { appModule, plainHandler, signal } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
-import { Worker } from '../../../src/delay-queue/core/worker/worker.js';
-import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
-import { Declarations } from '../../../src/delay-queue/core/worker/declarations.js';
+import { Declarations, EngineConnections, Worker } from '../../support/engine-parts.js';
 
 const stage = stageOfEach({ force: true });
 

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { NodeStore } from '../../support/engine-parts.js';
 
 const ORPHANS = 100_000;
 const OWN = 50;

@@ -1,12 +1,15 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
-import { Jobs } from '../../../src/delay-queue/core/worker/jobs.js';
-import { Loop } from '../../../src/delay-queue/core/worker/loop.js';
-import { type NameState, NameStates } from '../../../src/delay-queue/core/worker/name-state.js';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import {
+  AttemptStore,
+  Jobs,
+  Loop,
+  type NameState,
+  NameStates,
+} from '../../support/engine-parts.js';
 
 /** Delays of quick handlers are claimed before there is a place for them. */
 const NAME = 'test.work';

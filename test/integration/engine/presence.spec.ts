@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { presenceSql } from '../../../src/delay-queue/core/store/sql/fragments/clock.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { plainHandler, type DelayNode } from '../../support/delay-node.js';
 import { IS_LISTENER } from '../../support/listener.js';
 import { stageOfEach } from './support/stage-of-each.js';
 import { until } from '../../support/until.js';
 import { AdviceWatch } from './support/advice-watch.js';
+import { presenceSql } from '../../support/statements.js';
+import { NodeStore } from '../../support/engine-parts.js';
 
 const stage = stageOfEach();
 

@@ -1,19 +1,21 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { ResolvedOptions } from '../../../src/delay-queue/core/config/options.js';
-import { Idle } from '../../../src/delay-queue/core/tasks/recurring-task.js';
-import type { HintListener } from '../../../src/delay-queue/core/cluster/listener.js';
+import { DelayEvents } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import { DelayEvents } from '../../../src/delay-queue/core/api/events.js';
-import { Nodes } from '../../../src/delay-queue/core/cluster/nodes.js';
-import type { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
-import { Scanner } from '../../../src/delay-queue/core/worker/scanner.js';
-import type { SweptPage } from '../../../src/delay-queue/core/store/rows/delay-rows.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
-import { NO_LOCK } from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';
 import { insertOverdue } from './support/overdue.js';
+import {
+  type HintListener,
+  Idle,
+  NO_LOCK,
+  Nodes,
+  NodeStore,
+  type ResolvedOptions,
+  Scanner,
+  type SweptPage,
+  type TimerQueue,
+} from '../../support/engine-parts.js';
 
 const ROWS = 40;
 const NAME = 'test.shared';

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { SessionProof } from '../../../src/delay-queue/core/cluster/session-proof.js';
-import { hears, startListening, PROBE_MS } from '../../../src/delay-queue/core/cluster/hearing.js';
-import type { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
-import type { Runner } from '../../../src/delay-queue/core/database/runner.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import {
+  type EngineConnections,
+  hears,
+  PROBE_MS,
+  type Runner,
+  SessionProof,
+  startListening,
+} from '../../support/engine-parts.js';
 
 const CHANNEL = 'test_probe';
 

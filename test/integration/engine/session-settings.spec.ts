@@ -1,12 +1,12 @@
 import { expect, it } from '@jest/globals';
 import { Client, type ClientConfig } from 'pg';
-import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
-import { engineSettings } from '../../../src/delay-queue/core/database/connection-config.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { OF_THIS_DATABASE } from '../../support/of-this-database.js';
 import { until } from '../../support/until.js';
 import { AdviceWatch } from './support/advice-watch.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { EngineConnections } from '../../support/engine-parts.js';
+import { engineSettings } from '../../support/statements.js';
 
 /** What an administrator may have set for a role or a database; each once hurt. */
 const HOSTILE: Record<string, string> = {

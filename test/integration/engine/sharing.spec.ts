@@ -1,10 +1,8 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { spread } from '../../../src/delay-queue/core/store/rows/attempt-rows.js';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { AttemptStore, NodeStore, spread } from '../../support/engine-parts.js';
 
 const ROWS = 40;
 

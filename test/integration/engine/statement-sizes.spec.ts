@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
-import { TimerQueue } from '../../../src/delay-queue/core/worker/timer-queue.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { batchHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { AttemptStore, NodeStore, TimerQueue } from '../../support/engine-parts.js';
 
 const stage = stageOfEach();
 

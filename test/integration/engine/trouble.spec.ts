@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { EFFECT_TABLE, stageOfEach } from './support/stage-of-each.js';
+import { AttemptStore } from '../../support/engine-parts.js';
 
 const stage = stageOfEach({ tables: EFFECT_TABLE });
 

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import type { PoolClient } from 'pg';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
 import { attemptPoolOf } from '../../support/attempt-sessions.js';
 import { fencedHandler } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { AttemptStore } from '../../support/engine-parts.js';
 
 const stage = stageOfEach({
   tables: `CREATE TABLE parent (key text PRIMARY KEY);

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DelayQueueOptions, OnDelayOptions } from 'nestjs-delay-queue';
 import type { Type } from '@nestjs/common';
-import { AttemptStore } from '../../../src/delay-queue/core/store/attempt.store.js';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { batchHandler, fencedHandler, plainHandler } from '../../support/delay-node.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { AttemptStore, NodeStore } from '../../support/engine-parts.js';
 
 const stage = stageOfEach();
 

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
+import { NodeStore } from '../../support/engine-parts.js';
 
 const stage = stageOfEach();
 

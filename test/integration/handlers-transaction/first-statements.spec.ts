@@ -2,12 +2,11 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, type PoolClient, Query, type QueryResult } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
-import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
-import { BeginAhead } from '../../../src/delay-queue/core/transactions/begin-ahead.js';
 import { ActingNode } from '../../support/acting-node.js';
 import { signal } from '../../support/delay-node.js';
 import { Parts } from '../../support/parts.js';
 import { INSERT } from './ways.js';
+import { BeginAhead, EngineConnections } from '../../support/engine-parts.js';
 
 /** The first statement of a handler takes along what begins its transaction, and its handler does not see that. */
 const parts = new Parts();

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { Duration } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
-import { EngineConnections } from '../../../src/delay-queue/core/database/engine-connections.js';
 import { openProxy, type PostgresProxy } from '../../chaos/proxy/proxy.js';
 import { type DelayNode, fencedHandler, type NodeSetup, signal } from '../../support/delay-node.js';
 import { Stage } from '../engine/support/stage.js';
+import { EngineConnections } from '../../support/engine-parts.js';
 
 /** Attempts run on sessions of the engine's own, each of which may end at any moment. */
 const NAME = 'test.fenced';

@@ -1,19 +1,13 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { plainHandler } from '../../support/delay-node.js';
 import { OtherNode } from '../../support/other-node.js';
-import { Stage } from '../engine/support/stage.js';
+import { stageOfEach } from '../engine/support/stage-of-each.js';
 import { startTested, told } from '../testing/support/tested.js';
 import { gaveUpBy, KEY } from './support/mortal.js';
 
 const NAME = 'test.mortal';
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach();
 
 it.each<[string, error: string, before: (other: OtherNode, id: string) => Promise<unknown>]>([
   ['when time travel says so', 'Error: no', () => Promise.resolve()],

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { DatabaseClock } from '../../../src/delay-queue/core/database/database-clock.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { type Repeats, repeated } from '../../support/repeated.js';
 import { stageOfEach } from '../engine/support/stage-of-each.js';
+import { DatabaseClock } from '../../support/engine-parts.js';
 
 const NAME = 'test.ticking';
 

@@ -1,16 +1,10 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { fencedHandler } from '../../support/delay-node.js';
-import { Stage } from '../engine/support/stage.js';
+import { stageOfEach } from '../engine/support/stage-of-each.js';
 
 const NAME = 'test.each-hour';
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach();
 
 it('a claim that others take over writes nothing: the effect of an instant is there once', async () => {
   // As after a lease that is over: the row has another epoch when the attempt wants to end.

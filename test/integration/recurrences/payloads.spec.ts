@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { PayloadCodec } from 'nestjs-delay-queue';
 import { z } from 'zod';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { repeated } from '../../support/repeated.js';
-import { Stage } from '../engine/support/stage.js';
+import { stageOfEach } from '../engine/support/stage-of-each.js';
 
 const NAME = 'test.declared';
 
@@ -16,13 +16,7 @@ const LATER: PayloadCodec = {
 };
 const SCHEMA = z.object({ card: z.string().transform((card) => `${card}!`) });
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach();
 
 it.each([
   ['at once', CODEC, SCHEMA],

@@ -1,9 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  type DeclaredRow,
-  RecurrenceStore,
-} from '../../../src/delay-queue/core/store/recurrence.store.js';
-import { Stage } from '../engine/support/stage.js';
+import { describe, expect, it } from '@jest/globals';
+import { stageOfEach } from '../engine/support/stage-of-each.js';
+import { type DeclaredRow, RecurrenceStore } from '../../support/engine-parts.js';
 
 /**
  * Nodes of two deploys say what recurs while a run holds the row. Each comes again until it has been heard, in whatever
@@ -12,13 +9,7 @@ import { Stage } from '../engine/support/stage.js';
 const NAME = 'test.declared';
 const KEY = 'repeat';
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach();
 
 const query = <Row>(sql: string, parameters: unknown[]): Promise<Row[]> =>
   stage.sql(sql, parameters) as Promise<Row[]>;

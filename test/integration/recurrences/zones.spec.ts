@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayHealth } from 'nestjs-delay-queue';
-import { examine } from '../../../src/delay-queue/cli/doctor.js';
-import { parse } from '../../../src/delay-queue/cli/parse.js';
-import { withSession } from '../../../src/delay-queue/cli/session.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { repeated } from '../../support/repeated.js';
 import { Stage } from '../engine/support/stage.js';
+import { examine, parse, withSession } from '../../support/command-line.js';
 
 const NAME = 'test.zoned';
 const HOUR_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { ModuleMetadata } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -10,17 +10,11 @@ import {
 } from 'nestjs-delay-queue';
 import { DelayTesting, type OverridableModule } from 'nestjs-delay-queue/testing';
 import { appModule, plainHandler, signal } from '../../support/delay-node.js';
-import { Stage } from '../engine/support/stage.js';
+import { stageOfEach } from '../engine/support/stage-of-each.js';
 import { startTested, told } from './support/tested.js';
 
 /** What can be tested, from its making to its end. */
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach();
 
 const quiet = plainHandler('test.a', () => {});
 

@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { plainHandler } from '../../support/delay-node.js';
 import { type Repeats, repeated } from '../../support/repeated.js';
-import { Stage } from '../engine/support/stage.js';
+import { stageOfEach } from '../engine/support/stage-of-each.js';
 import { startTested, told } from './support/tested.js';
 
 const NAME = 'test.daily';
@@ -9,13 +9,7 @@ const TOKYO = { cron: '0 3 * * *', timeZone: 'Asia/Tokyo' } as const;
 
 const DAY_MS = 24 * 3_600_000;
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach();
 
 const start = (...repeats: Repeats[]) => {
   const handler = plainHandler(NAME, () => {});
