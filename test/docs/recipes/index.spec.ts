@@ -19,7 +19,7 @@ it('every recipe has code, and a test that runs all of it', () => {
   const untested = pages.filter((page) => {
     const document = readDocument(`docs/recipes/${page}`);
     const files = prose(document).match(/\]\(\.\.\/operations\/[\w-]+\.ts\)/g) ?? [];
-    const length = codeBlocks(document, 'ts').length + files.length;
+    const length = codeBlocks(document, 'ts', 'python', 'go').length + files.length;
     const isRun = specs.includes(`recipe('${page}'`);
     // Where something comes before the page is loaded.
     const isLoaded = length === 1 && specs.includes(`openPage('docs/recipes/${page}'`);
