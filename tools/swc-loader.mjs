@@ -25,8 +25,10 @@ const LIBRARY = new Map([
 ]);
 
 /** Imports end in `.js`, as Node wants them; not yet compiled, the file beside is `.ts`. */
-function sourceOf(specifier, parentUrl) {
-  const ours = LIBRARY.get(specifier) ?? bundledUrl(specifier);
+function sourceOf(specifier, { parentURL: parentUrl, conditions }) {
+  // `require` takes no URL. Only newer Nodes ask for it here.
+  const bundled = conditions.includes('import') ? bundledUrl(specifier) : undefined;
+  const ours = LIBRARY.get(specifier) ?? bundled;
   if (ours !== undefined) return ours;
   if (!/^(\.{0,2}\/|file:).*\.js$/.test(specifier)) return specifier;
   const url = new URL(specifier, parentUrl);
@@ -37,7 +39,7 @@ function sourceOf(specifier, parentUrl) {
 
 export function resolve(specifier, context, nextResolve) {
   const parentURL = stackParent(specifier, context.parentURL);
-  return nextResolve(sourceOf(specifier, context.parentURL), { ...context, parentURL });
+  return nextResolve(sourceOf(specifier, context), { ...context, parentURL });
 }
 
 export function load(url, context, nextLoad) {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type Delay,
@@ -17,6 +18,17 @@ let close: (ctx: OwnTransactionDelayContext) => Promise<unknown>;
 class Closes {
   @OnDelay('test.own', { transactional: 'own', backoff: { base: 1, jitter: 0 }, maxAttempts: 2 })
   async close(_: Delay<'test.own'>, ctx: OwnTransactionDelayContext): Promise<void> {
+    await close(ctx);
+  }
+
+  /** Its timeout is for a first attempt; under load the next ones may exceed it as well. */
+  @OnDelay('test.slow', {
+    transactional: 'own',
+    timeout: '200ms',
+    backoff: { base: 1, jitter: 0 },
+    maxAttempts: 50,
+  })
+  async closeLate(_: Delay<'test.slow'>, ctx: OwnTransactionDelayContext): Promise<void> {
     await close(ctx);
   }
 }
@@ -235,10 +247,10 @@ describe.each(Object.keys(ORMS))('%s', (name) => {
   });
 
   describe('a handler that completes its delay in it', () => {
-    /** @returns how often it was called, until the delay had completed */
-    async function calls(
-      first: (its: Transaction, ctx: OwnTransactionDelayContext) => Promise<unknown>,
-    ) {
+    type First = (its: Transaction, ctx: OwnTransactionDelayContext) => Promise<unknown>;
+
+    /** @returns how often it was called, until its transaction had removed the delay, and the orders */
+    async function calls(first: First, name: 'test.own' | 'test.slow' = 'test.own') {
       let called = 0;
       close = async (ctx) => {
         called += 1;
@@ -249,10 +261,14 @@ describe.each(Object.keys(ORMS))('%s', (name) => {
           return await ctx.complete(its.tx);
         });
       };
-      const completed = node.next('completed');
-      await node.delays.schedule('test.own', { n: 1 }, { after: 0, key: 'k' });
-      await completed;
-      expect(await node.delays.find('test.own', 'k')).toBeNull();
+      const ended = new Promise((end) => {
+        // A transaction that commits behind the timeout of its attempt takes the delay from it.
+        for (const event of ['completed', 'lost'] as const) node.events.once(event, end);
+      });
+      await node.delays.schedule(name, { n: 1 }, { after: 0, key: 'k' });
+      await ended;
+      expect(await node.delays.find(name, 'k')).toBeNull();
+      expect(await node.delays.history(name, 'k')).toMatchObject([{ state: 'completed' }]);
       return [called, await orders()];
     }
 
@@ -287,6 +303,49 @@ describe.each(Object.keys(ORMS))('%s', (name) => {
         await ctx.complete(orm.pool());
       };
       expect(await calls(first)).toEqual([2, 1]);
+    });
+
+    describe('and whose timeout passes in it', () => {
+      const timedOut = async ({ signal }: OwnTransactionDelayContext) => {
+        if (!signal.aborted) await once(signal, 'abort');
+      };
+
+      it('cannot complete any more, and runs again', async () => {
+        let late: unknown;
+        const first: First = async (its, ctx) => {
+          await its.insert(1);
+          await timedOut(ctx);
+          try {
+            await ctx.complete(its.tx);
+          } catch (error) {
+            late = error;
+            throw error;
+          }
+        };
+        const [called, made] = await calls(first, 'test.slow');
+        expect([called! > 1, made]).toEqual([true, 1]);
+        expect(late).toMatchObject({ code: 'DELAY_TRANSACTION_OVER' });
+      });
+
+      it('runs once when it has completed, and commits', async () => {
+        const first: First = async (its, ctx) => {
+          await its.insert(1);
+          await ctx.complete(its.tx);
+          await timedOut(ctx);
+        };
+        expect(await calls(first, 'test.slow')).toEqual([1, 1]);
+      });
+
+      it('runs again when it has completed, and rolls back', async () => {
+        const first: First = async (its, ctx) => {
+          await its.insert(1);
+          await ctx.complete(its.tx);
+          await timedOut(ctx);
+          throw new Error('no');
+        };
+        const [called, made] = await calls(first, 'test.slow');
+        expect([called! > 1, made]).toEqual([true, 1]);
+      });
     });
 
     it('runs once when its transaction commits and it throws behind that', async () => {
