@@ -13,20 +13,25 @@ export interface Python {
 const works = (command: string, args: string[]): boolean =>
   spawnSync(command, args, { env: { ...process.env, ...GO_ENV } }).status === 0;
 
-/** Tests that need what is absent are skipped, and this says why. */
-function tellAbsent(what: string): undefined {
-  writeSync(2, `\nSKIPPED: this machine has no ${what}. Its tests did not run.\n`);
+function tellAbsent(what: string, instead = 'Its tests did not run.'): undefined {
+  writeSync(2, `\nSKIPPED: this machine has no ${what}. ${instead}\n`);
   return undefined;
 }
 
-/** The Python of the path may be another than the one that Debian's packages belong to. */
-export function findPython(): Python | undefined {
+/**
+ * The Python of the path may be another than the one that Debian's packages belong to.
+ * @param instead what to say where there is none
+ */
+export function findPython(instead?: string): Python | undefined {
   for (const driver of ['psycopg', 'psycopg2'] as const) {
     for (const command of ['python3', '/usr/bin/python3']) {
       if (works(command, ['-c', `import ${driver}`])) return { command, driver };
     }
   }
-  return tellAbsent('python3 with psycopg (python3-psycopg) or psycopg2 (python3-psycopg2)');
+  return tellAbsent(
+    'python3 with psycopg (python3-psycopg) or psycopg2 (python3-psycopg2)',
+    instead,
+  );
 }
 
 export const findGo = (): string | undefined =>
