@@ -49,6 +49,8 @@ const fails = async ({ tx }: Transaction): Promise<unknown> =>
 let url: string;
 beforeAll(async () => {
   ({ url } = node.dataSource.options as { url: string });
+  // Prisma's adapter takes any zone for UTC.
+  await node.sql(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET TimeZone = 'Asia/Tokyo'`);
   await node.sql(
     'CREATE TABLE purchases (id int PRIMARY KEY, status text NOT NULL DEFAULT $$UNPAID$$)',
   );
@@ -173,6 +175,16 @@ describe.each(Object.keys(ORMS))('%s', (name) => {
       headers,
     });
     expect(await node.delays.find('test.a', 'r')).toMatchObject({ repeat: { every: 3_600_000 } });
+  });
+
+  it('takes and answers the same instant, whatever the time zone of its sessions', async () => {
+    const at = new Date(Date.now() + 3_600_000);
+    const [dueAt, inside] = await orm.transaction(async ({ tx }) => {
+      const scheduled = await node.delays.schedule('test.a', { n: 1 }, { at, key: 'k', tx });
+      return [scheduled.dueAt, await node.delays.find('test.a', 'k', { tx })] as const;
+    });
+    const outside = await node.delays.find('test.a', 'k');
+    expect([dueAt, inside?.dueAt, outside?.dueAt]).toEqual([at, at, at]);
   });
 
   it('runs a delay that is due at once when the transaction commits', async () => {
