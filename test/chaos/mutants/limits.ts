@@ -45,11 +45,7 @@ export const LIMITS = {
     about: 'claims what is paused',
     patches: [
       patch('core/store/sql/claim.sql.ts', '\n      AND NOT ${isPaused(tables)}`;', '`;'),
-      patch(
-        'core/cluster/nodes.ts',
-        'this.#sharesAmong(others, pauses)',
-        'this.#sharesAmong(others, [])',
-      ),
+      patch('core/cluster/nodes.ts', 'const paused = ', 'pauses = [];\n    const paused = '),
     ],
     seconds: 25,
     rate: CROWDED,

@@ -4,7 +4,7 @@ import { DelayEvents } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';
-import { createPruners, NodeStore, type Pruner } from '../../support/engine-parts.js';
+import { createPruners, Idle, NodeStore, type Pruner } from '../../support/engine-parts.js';
 import { resolveOptions } from '../../support/option-checks.js';
 
 /** More than one statement deletes. */
@@ -44,12 +44,17 @@ const nodes = async (): Promise<string[]> =>
   );
 
 it.each([
-  ['with history', resolveOptions().historyKeeps],
-  ['without history', resolveOptions({ history: false }).historyKeeps],
-])('%s, nodes of processes that were only ever killed go away', async (_, historyKeeps) => {
+  ['with history', resolveOptions()],
+  ['without history', resolveOptions({ history: false })],
+])('%s, nodes of processes that were only ever killed go away', async (_, options) => {
   await seen(KILLED, 'killed ', '25 hours');
   await seen(1, 'killed today ', '23 hours');
-  pruners = createPruners(store, historyKeeps, new DelayEvents());
+  pruners = createPruners({
+    nodeStore: store,
+    options,
+    events: new DelayEvents(),
+    idle: new Idle(null),
+  });
   const forget = jest.spyOn(store, 'forget');
   const forgot = async (): Promise<unknown[]> => {
     const { calls, results } = forget.mock;

@@ -24,11 +24,7 @@ describe('a request to end an attempt', () => {
     const hints: unknown[] = [];
     const notifier = { abort: async (ids: number[]) => void hints.push(ids) };
     const jobs = { abort: (claims: { id: number }[]) => here.push(claims.map(({ id }) => id)) };
-    const requests = new AbortRequests(
-      ...([store, notifier, jobs, events] as unknown as ConstructorParameters<
-        typeof AbortRequests
-      >),
-    );
+    const requests = new AbortRequests({ store, notifier, events } as never, jobs as never);
     await requests.send([1, 2]);
     expect([here, hints, told]).toEqual([[[1, 2]], [[2]], []]);
     isDown = true;

@@ -4,6 +4,7 @@ import type { HistoryKeep } from '../../../src/delay-queue/core/config/options.j
 import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
 import { FIRST_PAGE, type PagePosition } from '../../../src/delay-queue/core/store/rows/answers.js';
 import { historyWalk, Pruner, createPruners } from '../../../src/delay-queue/core/worker/pruner.js';
+import { Idle } from '../../../src/delay-queue/core/tasks/recurring-task.js';
 import type { NodeStore } from '../../../src/delay-queue/core/store/node.store.js';
 
 const EVERY_MS = 60_000;
@@ -78,11 +79,13 @@ it('each kind has its own age and pace, and leaves no timer', async () => {
   };
   const store = Object.fromEntries([...methods, ['prune', prune]]) as NodeStore;
   const begins = (history: DelayQueueOptions['history']): void => {
-    const pruners = createPruners(
-      store,
-      resolveOptions({ history }).historyKeeps,
-      new DelayEvents(),
-    );
+    const options = resolveOptions({ history });
+    const pruners = createPruners({
+      nodeStore: store,
+      options,
+      events: new DelayEvents(),
+      idle: new Idle(null),
+    });
     stops.push(...pruners.map((pruner) => () => pruner.stop()));
     for (const pruner of pruners) pruner.start();
   };

@@ -31,41 +31,36 @@ export class Nodes {
     /** Names for which all delays of a group belong to one node. */
     private readonly ownedByGroup: ReadonlySet<string> = new Set(),
   ) {
-    this.shares = this.#sharesAmong([], []);
-    this.#rankOf = ranksByName(this.shares);
+    this.#rankOf = this.#ranksAmong([], new Set());
+    this.shares = this.#toShares(this.#rankOf, []);
   }
 
   /** @returns whether the view changed */
   update(others: Others, pauses: readonly PauseTuple[] = []): boolean {
-    const shares = this.#sharesAmong(others, pauses);
+    const paused = new Set(pauses.filter(([, group]) => group === '').map(([name]) => name));
+    const groups = pauses.filter(([name, group]) => group !== '' && this.names.includes(name));
+    const leftOut = groups.map(([name, group]) => groupText(name, group));
+    const ranks = this.#ranksAmong(others, paused);
+    const shares = this.#toShares(ranks, leftOut);
     if (isDeepStrictEqual(shares, this.shares)) return false;
     this.shares = shares;
-    this.#rankOf = ranksByName(shares);
-    this.#leftOut = new Set(shares.leftOut);
+    this.#rankOf = ranks;
+    this.#leftOut = new Set(leftOut);
     this.changed.emit();
     return true;
   }
 
   /** The part of the share for wanted names, without the groups that each one excludes. */
   sharesOf(wanted: (name: string) => { butNotOf: readonly string[] } | undefined): Shares {
-    const { names, counts, ranks } = this.shares;
-    const part: Shares = {
-      names: [],
-      counts: [],
-      ranks: [],
-      byGroup: [],
-      leftOut: [...this.shares.leftOut],
-    };
-    for (const [index, name] of names.entries()) {
+    const leftOut = [...this.shares.leftOut];
+    const ranks = new Map<string, Rank>();
+    for (const [name, rank] of this.#rankOf) {
       const room = wanted(name);
       if (room === undefined) continue;
-      part.names.push(name);
-      part.counts.push(counts[index] ?? 1);
-      part.ranks.push(ranks[index] ?? 0);
-      part.byGroup.push(this.ownedByGroup.has(name));
-      part.leftOut.push(...room.butNotOf.map((group) => groupText(name, group)));
+      ranks.set(name, rank);
+      leftOut.push(...room.butNotOf.map((group) => groupText(name, group)));
     }
-    return part;
+    return this.#toShares(ranks, leftOut);
   }
 
   /** Whether this node has a handler of the name, and neither the name nor the group is paused. */
@@ -101,24 +96,24 @@ export class Nodes {
     return this.shares.counts.some((count) => count > 1);
   }
 
-  #sharesAmong(others: Others, pauses: readonly PauseTuple[]): Shares {
-    const shares: Shares = { names: [], counts: [], ranks: [], byGroup: [], leftOut: [] };
-    const paused = new Set(pauses.filter(([, group]) => group === '').map(([name]) => name));
+  #ranksAmong(others: Others, paused: ReadonlySet<string>): Map<string, Rank> {
     const served = others.map(([id, names]) => [id, new Set(names)] as const);
-    for (const name of this.names) {
+    const ranks = this.names.map((name): [string, Rank] => {
       const ids = served.filter(([, names]) => names.has(name)).map(([id]) => id);
-      shares.names.push(name);
-      shares.counts.push(ids.length + 1);
-      const rank = ids.filter((id) => id < this.self).length;
-      shares.ranks.push(paused.has(name) ? PAUSED : rank);
-      shares.byGroup.push(this.ownedByGroup.has(name));
-    }
-    for (const [name, group] of pauses) {
-      if (group !== '' && this.names.includes(name)) shares.leftOut.push(groupText(name, group));
-    }
-    return shares;
+      const rank = paused.has(name) ? PAUSED : ids.filter((id) => id < this.self).length;
+      return [name, { count: ids.length + 1, rank }];
+    });
+    return new Map(ranks);
+  }
+
+  #toShares(ranks: ReadonlyMap<string, Rank>, leftOut: string[]): Shares {
+    const [names, all] = [[...ranks.keys()], [...ranks.values()]];
+    return {
+      names,
+      counts: all.map(({ count }) => count),
+      ranks: all.map(({ rank }) => rank),
+      byGroup: names.map((name) => this.ownedByGroup.has(name)),
+      leftOut,
+    };
   }
 }
-
-const ranksByName = ({ names, counts, ranks }: Shares): ReadonlyMap<string, Rank> =>
-  new Map(names.map((name, at) => [name, { count: counts[at] ?? 1, rank: ranks[at] ?? 0 }]));

@@ -156,7 +156,7 @@ export class WorkerSwitch {
     this.parts.built(store);
     return [
       new Announcer({ nodes, notifier, options }, worker?.parts),
-      new AbortRequests(store, notifier, worker?.parts.jobs, events),
+      new AbortRequests({ store, notifier, events }, worker?.parts.jobs),
     ];
   }
 }

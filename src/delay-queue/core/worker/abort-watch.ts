@@ -1,6 +1,3 @@
-import type { DelayEvents } from '../api/events.js';
-import type { Notifier } from '../cluster/notifier.js';
-import type { AttemptStore } from '../store/attempt.store.js';
 import { StatementSize, inParts } from '../store/statement-size.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { Paced } from '../tasks/trigger.js';
@@ -60,12 +57,10 @@ export class AbortRequests {
 
   /** @param jobs of this node, if it runs handlers */
   constructor(
-    private readonly store: AttemptStore,
-    private readonly notifier: Notifier,
+    private readonly parts: Pick<WorkerContext, 'store' | 'notifier' | 'events'>,
     private readonly jobs: Jobs | undefined,
-    events: DelayEvents,
   ) {
-    this.#health = new TaskHealth(events, 'abort');
+    this.#health = new TaskHealth(parts.events, 'abort');
   }
 
   /**
@@ -73,10 +68,11 @@ export class AbortRequests {
    * be needed for them to be seen. The caller checks the result and asks again.
    */
   async send(ids: readonly number[]): Promise<void> {
+    const { store, notifier } = this.parts;
     try {
-      const claims = await this.store.askAborts(ids);
+      const claims = await store.askAborts(ids);
       this.jobs?.abort(claims);
-      await this.notifier.abort(claims.filter(({ isOwn }) => !isOwn).map(({ id }) => id));
+      await notifier.abort(claims.filter(({ isOwn }) => !isOwn).map(({ id }) => id));
       this.#health.worked();
     } catch (error) {
       this.#health.failed(error);

@@ -5,6 +5,7 @@ import { FIRST_PAGE } from '../store/rows/answers.js';
 import { StatementSize } from '../store/statement-size.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
 import { TaskHealth } from '../tasks/task-health.js';
+import type { WorkerContext } from './context.js';
 
 /** What one statement deletes at most, and the pause before the next while there is more. */
 const BATCH_MAX = 5_000;
@@ -13,18 +14,23 @@ const PAUSE_MS = 200;
 /** How often history is checked when nothing is left to delete. */
 const HISTORY_EVERY_MS = 60_000;
 
-/** Nodes not seen for a day are removed, however they ended. There are never many. */
-const NODES_AFTER_MS = 24 * 60 * 60 * 1_000;
-/** A pause that is over has no effect. */
-const PAUSES_AFTER_MS = NODES_AFTER_MS;
-/** Longer than any rate looks back: a limit that is used again begins full. */
-const QUOTAS_AFTER_MS = 2 * NODES_AFTER_MS;
-/** A running attempt is aborted within seconds; that of a paused process is over by then, too. */
-const ABORTS_AFTER_MS = 60 * 60 * 1_000;
-const RARELY_EVERY_MS = 60 * 60 * 1_000;
+const HOUR_MS = 60 * 60 * 1_000;
+
+/** Rows of other tables, and how old they are when they are removed. There are never many. */
+const FORGOTTEN = [
+  // Not seen for a day, however they ended.
+  ['node', 24 * HOUR_MS],
+  // Over, so without effect.
+  ['pause', 24 * HOUR_MS],
+  // Longer than any rate looks back: a limit that is used again begins full.
+  ['quota', 48 * HOUR_MS],
+  // A running attempt is aborted within seconds; that of a paused process is over by then, too.
+  ['abort', HOUR_MS],
+] as const;
+const RARELY_EVERY_MS = HOUR_MS;
 
 /** What was locked when history was walked is met again then. */
-const WALKS_AGAIN_MS = 24 * 60 * 60 * 1_000;
+const WALKS_AGAIN_MS = 24 * HOUR_MS;
 
 /** The first check comes within this time of the start, or sooner if checks are more frequent. */
 const FIRST_WITHIN_MS = 60_000;
@@ -59,24 +65,22 @@ export class Pruner extends RecurringTask {
   }
 }
 
-export function createPruners(
-  store: NodeStore,
-  historyKeeps: readonly HistoryKeep[],
-  events: DelayEvents,
-  idle?: Idle,
-): Pruner[] {
-  const nodes = (limit: number) => store.forget('node', NODES_AFTER_MS, limit);
-  const pauses = (limit: number) => store.forget('pause', PAUSES_AFTER_MS, limit);
-  const quotas = (limit: number) => store.forget('quota', QUOTAS_AFTER_MS, limit);
+export function createPruners({
+  nodeStore: store,
+  options,
+  events,
+  idle,
+}: Pick<WorkerContext, 'nodeStore' | 'options' | 'events' | 'idle'>): Pruner[] {
+  const old = FORGOTTEN.map(
+    ([kind, afterMs]) =>
+      (limit: number) =>
+        store.forget(kind, afterMs, limit),
+  );
   const permits = (limit: number) => store.forgetPermits(limit);
-  const aborts = (limit: number) => store.forget('abort', ABORTS_AFTER_MS, limit);
-  const history = historyKeeps.map((keep) => historyWalk(store, keep));
+  const history = options.historyKeeps.map((keep) => historyWalk(store, keep));
   const every = (everyMs: number, prunes: ((limit: number) => Promise<number>)[]) =>
     prunes.map((prune) => new Pruner(prune, everyMs, events, idle));
-  return [
-    ...every(RARELY_EVERY_MS, [nodes, pauses, quotas, permits, aborts]),
-    ...every(HISTORY_EVERY_MS, history),
-  ];
+  return [...every(RARELY_EVERY_MS, [...old, permits]), ...every(HISTORY_EVERY_MS, history)];
 }
 
 /**

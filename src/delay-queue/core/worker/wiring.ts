@@ -111,7 +111,7 @@ function buildLoop(parts: Core & { scanner: Scanner; executor: Executor }, to: R
 
 /** What runs beside the loop. */
 function buildBeside(core: Core) {
-  const { nodeStore, options, events, idle, testClock } = core;
+  const { testClock } = core;
   const announcer = new Announcer(core, core);
   return {
     declarations: new Declarations(core),
@@ -121,6 +121,6 @@ function buildBeside(core: Core) {
       announcer.announce(wake, written, 'confirmed');
     }),
     leaseKeeper: new LeaseKeeper(core),
-    pruners: createPruners(nodeStore, options.historyKeeps, events, idle),
+    pruners: createPruners(core),
   };
 }

@@ -1,8 +1,6 @@
 import type { Hearing } from '../cluster/hearing.js';
-import type { Handler } from '../handlers/handler.registry.js';
 import type { WorkerSetup } from './context.js';
 import { ManualRuns } from './manual-runs.js';
-import type { NameState } from './name-state.js';
 import { buildParts, type WorkerParts } from './wiring.js';
 
 /** How long the last outcomes may take to be written once the handlers have ended. */
@@ -13,10 +11,6 @@ const LOAD_WITHOUT_LISTEN_MS = 1_000;
 
 /** What a worker shows of itself; see `DelayHealth`. */
 export type WorkerVitals = Worker['vitals'];
-
-/** Calls of one name on this node, at most `concurrency` at a time; `prefetched` ones wait here. */
-type CallsOfName = Pick<NameState, 'running' | 'prefetched'> &
-  Pick<Handler, 'name' | 'concurrency'>;
 
 /** The half of the engine that runs handlers, started and drained as one. */
 export class Worker {
@@ -99,7 +93,8 @@ export class Worker {
   /** What tells whether it works. */
   get vitals() {
     const { loader, idle, names, queue, jobs } = this.parts;
-    const found = (name: string): CallsOfName | undefined => {
+    /** Calls of one name, at most `concurrency` at a time; `prefetched` ones wait here. */
+    const callsOf = (name: string) => {
       const state = names.find(name);
       if (state === undefined) return undefined;
       const { handler, running, prefetched } = state;
@@ -114,8 +109,8 @@ export class Worker {
       /** The ids of some delays that wait for a slot here, up to `most` of each name. */
       readyIds: (most: number) => queue.ready.nextIds(most),
       /** Undefined: no handler here. */
-      callsOf: found,
-      calls: () => this.setup.registry.names().flatMap((name) => found(name) ?? []),
+      callsOf,
+      calls: () => this.setup.registry.names().flatMap((name) => callsOf(name) ?? []),
     };
   }
 
