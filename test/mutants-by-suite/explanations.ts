@@ -12,8 +12,8 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         CAUSES,
-        '      ...holds,\n      ...limits.flatMap((limit) => this.#throttled(limit)),',
-        '      ...limits.flatMap((limit) => this.#throttled(limit)),\n      ...holds,',
+        '      ...holds,\n      ...(this.row.limits ?? []).flatMap((limit) => this.#throttled(limit)),',
+        '      ...(this.row.limits ?? []).flatMap((limit) => this.#throttled(limit)),\n      ...holds,',
       ),
     ],
     tests: [...PLANTED, ...REAL],
@@ -34,8 +34,8 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         CAUSES,
-        '(parsed(this.row.pauses) as Pause[] | null) ?? [])',
-        '(parsed(this.row.pauses) as Pause[] | null) ?? []).slice(0, 1)',
+        '(this.row.pauses ?? []).filter(',
+        '(this.row.pauses ?? []).slice(0, 1).filter(',
       ),
     ],
     tests: [...PLANTED, ...REAL],

@@ -10,7 +10,7 @@ export {
   type Target,
 } from './client/arguments.js';
 export { DelayClient } from './client/delay-client.js';
-export { explanationOfEnd } from './client/explanations.js';
+export { explainEnd } from './client/explanations.js';
 export { begunAt, needsClock } from './client/first-instants.js';
 export { readingClient } from './client/reading.js';
 export { toInfo, toListed } from './client/results.js';

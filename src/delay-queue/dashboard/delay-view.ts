@@ -11,7 +11,7 @@ import {
 } from '../core/index.js';
 import {
   checkId,
-  explanationOfEnd,
+  explainEnd,
   toListed,
   LOADS_MISSED_MAX,
   Recurrence,
@@ -103,7 +103,7 @@ export class DelayReader {
     const record = hit?.row;
     if (!record || !rights.sees(record)) throw notFound();
     const nowMs = await look.nowMs();
-    const explanation = explanationOfEnd(record, nowMs);
+    const explanation = explainEnd(record, nowMs);
     return {
       ...this.#common(record, explanation, nowMs),
       delay: endedLine(record),

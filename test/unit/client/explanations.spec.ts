@@ -1,7 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { inWords } from '../../../src/delay-queue/core/api/error-text.js';
-import { explanationOf } from '../../../src/delay-queue/core/client/explanations.js';
-import type { ExplainedRow } from '../../../src/delay-queue/core/store/sql/explain.sql.js';
+import { explainRow } from '../../../src/delay-queue/core/client/explanations.js';
+import type { DelayWait } from '../../../src/delay-queue/core/api/delay.js';
+import type {
+  EndedLine,
+  ExplainedRow,
+} from '../../../src/delay-queue/core/store/sql/explain.sql.js';
 
 const NOW = Date.UTC(2026, 10, 26, 8, 13, 4);
 const MINUTE = 60_000;
@@ -23,14 +27,14 @@ const ROW: ExplainedRow = {
   isLocked: false,
   holder: null,
   lastAttempt: null,
-  waitsFor: '{"what": "turn"}',
+  waitsFor: { what: 'turn' },
   nowMs: NOW,
   pauses: null,
   limits: null,
-  nodes: JSON.stringify([node('shop-1')]),
+  nodes: [node('shop-1')],
   isByGroup: false,
   lastRun: null,
-  place: '{"inName": 12, "inGroup": 0, "atLeast": false, "running": {"shop-1": 5}}',
+  place: { inName: 12, inGroup: 0, atLeast: false, running: { 'shop-1': 5 } },
   ended: null,
 };
 
@@ -52,11 +56,8 @@ function node(
 
 const TARGET = { name: 'order.close', key: '42' };
 
-const told = (
-  more: Partial<ExplainedRow>,
-  target: Parameters<typeof explanationOf>[1] = TARGET,
-) => {
-  const { text, also } = explanationOf({ ...ROW, ...more }, target, {
+const told = (more: Partial<ExplainedRow>, target: Parameters<typeof explainRow>[1] = TARGET) => {
+  const { text, also } = explainRow({ ...ROW, ...more }, target, {
     loadEveryMs: 10_000,
     waits: [],
     held: undefined,
@@ -64,7 +65,7 @@ const told = (
   return [text, ...also.map((cause) => cause.text)];
 };
 
-const waits = (what: string): Partial<ExplainedRow> => ({ waitsFor: JSON.stringify({ what }) });
+const waits = (what: DelayWait['what']): Partial<ExplainedRow> => ({ waitsFor: { what } });
 const pause = (more: object) => ({
   group: null,
   why: null,
@@ -74,14 +75,14 @@ const pause = (more: object) => ({
   ...more,
 });
 const NOBODY = { id: null } as unknown as Partial<ExplainedRow>;
-const END = {
+const END: EndedLine = {
   id: '7',
   name: 'order.close',
   key: '42',
   group: null,
   state: 'completed',
-  dueMs: NOW - 4 * MINUTE,
-  endedMs: NOW - 3 * MINUTE,
+  dueAt: new Date(NOW - 4 * MINUTE),
+  endedAt: new Date(NOW - 3 * MINUTE),
   latenessMs: 2,
   error: null,
   node: 'shop-1',
@@ -113,7 +114,7 @@ it.each<[text: string, more: Partial<ExplainedRow>, ...also: string[]]>([
       node: 'shop-1',
       leaseMs: NOW + 55_000,
       attempts: 1,
-      lastAttempt: JSON.stringify({ startedMs: NOW - 5_000 }),
+      lastAttempt: { startedMs: NOW - 5_000 },
     },
   ],
   [
@@ -124,7 +125,7 @@ it.each<[text: string, more: Partial<ExplainedRow>, ...also: string[]]>([
       leaseMs: NOW + 55_000,
       attempts: 1,
       maxAttempts: 3,
-      nodes: JSON.stringify([node('shop-1', { silentMs: 18_000 })]),
+      nodes: [node('shop-1', { silentMs: 18_000 })],
     },
     'shop-1 has sent no heartbeat for 18 s and seems to hang',
   ],
@@ -135,7 +136,7 @@ it.each<[text: string, more: Partial<ExplainedRow>, ...also: string[]]>([
       node: 'shop-1',
       leaseMs: NOW + 20_000,
       attempts: 1,
-      nodes: JSON.stringify([node('shop-2'), node('shop-1', { lives: false, silentMs: 63_000 })]),
+      nodes: [node('shop-2'), node('shop-1', { lives: false, silentMs: 63_000 })],
     },
   ],
   [
@@ -151,7 +152,7 @@ it.each<[text: string, more: Partial<ExplainedRow>, ...also: string[]]>([
     'order.close has been paused since 2026-11-26 03:10:04 UTC by ann (the provider is down), until it is resumed',
     {
       ...waits('pause'),
-      pauses: JSON.stringify([pause({ why: 'the provider is down', by: 'ann' })]),
+      pauses: [pause({ why: 'the provider is down', by: 'ann' })],
       nodes: null,
     },
     'no live node has a handler of order.close, and none is known to have had one',
@@ -160,7 +161,7 @@ it.each<[text: string, more: Partial<ExplainedRow>, ...also: string[]]>([
     'the group shop-7 of order.close has been paused since 2026-11-26 03:10:04 UTC, for 2 h more',
     {
       ...waits('pause'),
-      pauses: JSON.stringify([pause({ group: 'shop-7', untilMs: NOW + 120 * MINUTE })]),
+      pauses: [pause({ group: 'shop-7', untilMs: NOW + 120 * MINUTE })],
     },
   ],
   [
@@ -168,57 +169,46 @@ it.each<[text: string, more: Partial<ExplainedRow>, ...also: string[]]>([
     {
       ...waits('node'),
       nodes: null,
-      lastRun: JSON.stringify({ node: 'shop-1', atMs: NOW - 303 * MINUTE }),
+      lastRun: { node: 'shop-1', atMs: NOW - 303 * MINUTE },
     },
   ],
   [
     'the rate limit of order.close is used up and has room again in 3 s',
     {
       ...waits('limit'),
-      limits: JSON.stringify([
+      limits: [
         { group: null, sinceMs: NOW, untilMs: NOW + 3_000, of: null, running: 0 },
         { group: 'shop-7', sinceMs: NOW, untilMs: null, of: 4, running: 4 },
-      ]),
+      ],
     },
     'the group shop-7 of order.close may run 4 attempts at once, and 4 are running',
   ],
   [
     'shop-1 has sent no heartbeat for 18 s and seems to hang',
-    { nodes: JSON.stringify([node('shop-1', { silentMs: 18_000 })]) },
+    { nodes: [node('shop-1', { silentMs: 18_000 })] },
   ],
   [
     'none of shop-1, shop-2 has sent a heartbeat for 18 s: they seem to hang',
     {
-      nodes: JSON.stringify([
-        node('shop-1', { silentMs: 18_000 }),
-        node('shop-2', { silentMs: 29_000 }),
-      ]),
+      nodes: [node('shop-1', { silentMs: 18_000 }), node('shop-2', { silentMs: 29_000 })],
     },
   ],
   [
     'shop-2, which owns order.close 42, has sent no heartbeat for 18 s and seems to hang',
     {
-      nodes: JSON.stringify([
-        node('shop-3', { isIdle: true }),
-        node('shop-2', { silentMs: 18_000 }),
-      ]),
+      nodes: [node('shop-3', { isIdle: true }), node('shop-2', { silentMs: 18_000 })],
     },
   ],
   [
     'order.close 42 has been due for 3 s and waits for a slot: 12 delays of its name come before it; 1 node serves the name and runs 5',
-    { nodes: JSON.stringify([node('shop-1', { silentMs: 15_000 })]) },
+    { nodes: [node('shop-1', { silentMs: 15_000 })] },
   ],
   [
     'order.close 42 has been due for 3 s and waits for a slot: at least 900 delays of its name come before it, 8 of its group; 2 nodes serve the name and run at least 6',
     {
       group: 'shop-7',
-      nodes: JSON.stringify([
-        node('a'),
-        node('b'),
-        node('c', { lives: false }),
-        node('d', { serves: false }),
-      ]),
-      place: '{"inName": 900, "inGroup": 8, "atLeast": true, "running": {"a": 2, "b": 4, "d": 9}}',
+      nodes: [node('a'), node('b'), node('c', { lives: false }), node('d', { serves: false })],
+      place: { inName: 900, inGroup: 8, atLeast: true, running: { a: 2, b: 4, d: 9 } },
     },
   ],
   [
@@ -231,7 +221,7 @@ it.each<[text: string, more: Partial<ExplainedRow>, ...also: string[]]>([
       waitsFor: null,
       attempts: 1,
       error: 'Error: no stock',
-      lastAttempt: JSON.stringify({ endedMs: NOW - 52 * 60 * MINUTE }),
+      lastAttempt: { endedMs: NOW - 52 * 60 * MINUTE },
     },
   ],
   [
@@ -243,19 +233,19 @@ it.each<[text: string, more: Partial<ExplainedRow>, ...also: string[]]>([
   ],
   [
     'order.close 42 completed on shop-1 3 min ago; its history has the details',
-    { ...NOBODY, ended: JSON.stringify(END) },
+    { ...NOBODY, ended: END },
   ],
   [
     'order.close 42 was discarded by ann 3 min ago: Error: no stock; its history has the details',
     {
       ...NOBODY,
-      ended: JSON.stringify({
+      ended: {
         ...END,
         state: 'discarded',
         node: null,
         by: 'ann',
         error: 'Error: no stock',
-      }),
+      },
     },
   ],
   ['there is no live delay order.close 42, and the history that is kept has none either', NOBODY],
@@ -284,7 +274,7 @@ describe('a sentence', () => {
   });
 
   it('shows an odd entry of a log as unknown', () => {
-    for (const lastAttempt of ['5', 'null', '"x"', '{}', '{"startedMs": "x"}', '[1]']) {
+    for (const lastAttempt of [5, null, 'x', {}, { startedMs: 'x' }, [1]]) {
       const row = { ...waits('attempt'), node: 'shop-1', leaseMs: NOW, attempts: 1, lastAttempt };
       expect(told(row)).toEqual([
         'order.close 42 is running on shop-1 (attempt 1); its lease ends in 0 ms',

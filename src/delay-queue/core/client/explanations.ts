@@ -1,8 +1,15 @@
-import type { DelayRecord, DelayWait, EndState } from '../api/delay.js';
+import type { EndState } from '../api/delay.js';
 import { inWords, printable } from '../api/error-text.js';
 import type { DelayExplanation, DelayExplanationCause } from '../api/explanation.js';
 import { groupNumber, spread } from '../store/rows/attempt-rows.js';
-import type { ExplainedRow } from '../store/sql/explain.sql.js';
+import type {
+  EndedLine,
+  ExplainedLimit,
+  ExplainedNode,
+  ExplainedPause,
+  ExplainedRow,
+  Place,
+} from '../store/sql/explain.sql.js';
 import { SET_ASIDE_TEXT } from '../store/rows/row-rules.js';
 import type { Target } from './arguments.js';
 import { type AttemptSurroundings, type CauseOf, LockCauses } from './lock-causes.js';
@@ -12,55 +19,13 @@ type Cause = DelayExplanationCause;
 /** A load, and so a heartbeat, that is late by half of the pause between two. */
 const LOADS_LATE = 1.5;
 
-/*
- * The parts of the statement's answer that it returns as JSON. Instants are milliseconds since 1970.
- */
-
-interface Pause {
-  group: string | null;
-  why: string | null;
-  by: string | null;
-  pausedMs: number;
-  untilMs: number | null;
-}
-
-interface Limit {
-  group: string | null;
-  sinceMs: number;
-  untilMs: number | null;
-  of: number | null;
-  running: number;
-}
-
-interface Node {
-  name: string;
-  lives: boolean;
-  serves: boolean;
-  heardMs: number;
-  silentMs: number;
-  /** Has no share while it is. */
-  isIdle: boolean;
-}
-
-interface Place {
-  inName: number;
-  inGroup: number;
-  atLeast: boolean;
-  running: Readonly<Record<string, number>> | null;
-}
-
-type End = Omit<DelayRecord, 'headers' | 'createdAt' | `${string}Log`>;
-type KeptEnd = Omit<End, 'dueAt' | 'endedAt'> & Record<'dueMs' | 'endedMs', number>;
-
-const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
-
 /** What the row does not tell. */
 interface Surroundings extends AttemptSurroundings {
   /** Pause between two heartbeats of a node. */
   loadEveryMs: number;
 }
 
-export function explanationOf(
+export function explainRow(
   row: ExplainedRow,
   target: Target,
   around: Surroundings,
@@ -70,19 +35,15 @@ export function explanationOf(
     const [first, ...also] = new Explaining(row, around).causes();
     return { id, name, key, group, dueAt: new Date(row.dueMs), ...(first as Cause), also };
   }
-  if (row.ended !== null) {
-    const { dueMs, endedMs, ...end } = parsed(row.ended) as KeptEnd;
-    const at = { dueAt: new Date(dueMs), endedAt: new Date(endedMs) };
-    return explanationOfEnd({ ...end, ...at }, row.nowMs);
-  }
+  if (row.ended !== null) return explainEnd(row.ended, row.nowMs);
   const named = 'id' in target ? { name: null, key: null } : target;
-  const what = 'id' in target ? `with the id ${target.id}` : nameOf(target.name, target.key);
+  const what = 'id' in target ? `with the id ${target.id}` : nameAndKey(target.name, target.key);
   const text = `there is no live delay ${what}, and the history that is kept has none either`;
   return { id: null, ...named, group: null, dueAt: null, reason: 'absent', text, also: [] };
 }
 
 /** What became of a delay, by its entry in history. */
-export function explanationOfEnd(end: End, nowMs: number): DelayExplanation {
+export function explainEnd(end: EndedLine, nowMs: number): DelayExplanation {
   const { id, name, key, group, dueAt, state, endedAt, latenessMs, error, node, attempts, by } =
     end;
   const on = node === null ? '' : ` on ${printable(node)}`;
@@ -115,7 +76,7 @@ const ENDS: Readonly<Record<EndState, string>> = {
 /** The causes of a live delay, from its row and what surrounds it. */
 class Explaining {
   readonly #subject: string;
-  readonly #nodes: readonly Node[];
+  readonly #nodes: readonly ExplainedNode[];
   readonly #locks: LockCauses;
 
   constructor(
@@ -123,15 +84,14 @@ class Explaining {
     private readonly around: Surroundings,
   ) {
     this.#subject = subject(row);
-    this.#nodes = (parsed(row.nodes) as Node[] | null) ?? [];
+    this.#nodes = row.nodes ?? [];
     this.#locks = new LockCauses(row, this.#subject, around);
   }
 
   /** The first decides; those behind it hold as well, or will. */
   causes(): Cause[] {
     const { waitsFor, wakeMs, leaseMs, nowMs } = this.row;
-    const wait = parsed(waitsFor) as Pick<DelayWait, 'what'> | null;
-    switch (wait?.what) {
+    switch (waitsFor?.what) {
       case undefined:
         return [this.#dead()];
       case 'due':
@@ -238,23 +198,22 @@ class Explaining {
   /** What holds it at that instant, as things are now. Limits and hanging nodes come and go. */
   #holds(atMs: number): Cause[] {
     const isDue = atMs === this.row.nowMs;
-    const pauses = ((parsed(this.row.pauses) as Pause[] | null) ?? []).filter(
+    const pauses = (this.row.pauses ?? []).filter(
       ({ untilMs }) => untilMs === null || untilMs > atMs,
     );
     const holds: Cause[] = pauses.map((pause) => this.#paused(pause));
     const serving = this.#nodes.filter(({ lives, serves }) => lives && serves);
     if (serving.length === 0) return [...holds, this.#unserved()];
     if (!isDue) return holds;
-    const limits = (parsed(this.row.limits) as Limit[] | null) ?? [];
     return [
       ...holds,
-      ...limits.flatMap((limit) => this.#throttled(limit)),
+      ...(this.row.limits ?? []).flatMap((limit) => this.#throttled(limit)),
       ...this.#stalledOwners(),
       ...this.#locks.ofRow(),
     ];
   }
 
-  #paused({ group, why, by, pausedMs, untilMs }: Pause): CauseOf<'paused'> {
+  #paused({ group, why, by, pausedMs, untilMs }: ExplainedPause): CauseOf<'paused'> {
     const until =
       untilMs === null ? 'until it is resumed' : `for ${inWords(untilMs - this.row.nowMs)} more`;
     const said = why === null ? '' : ` (${printable(why, SHOWN_MAX)})`;
@@ -265,13 +224,13 @@ class Explaining {
       why,
       by,
       until: untilMs === null ? null : new Date(untilMs),
-      text: `${this.#whole(group)} has been paused since ${shown(pausedMs)}${byWhom(by)}${said}, ${until}`,
+      text: `${this.#whole(group)} has been paused since ${inUtc(pausedMs)}${byWhom(by)}${said}, ${until}`,
     };
   }
 
   #unserved(): CauseOf<'unserved'> {
     const last = this.#nodes.find(({ serves }) => serves);
-    const run = parsed(this.row.lastRun) as { node: string; atMs: number } | null;
+    const run = this.row.lastRun;
     const [node, atMs] = last ? [last.name, last.heardMs] : run ? [run.node, run.atMs] : [];
     const was =
       node === undefined
@@ -285,7 +244,7 @@ class Explaining {
     };
   }
 
-  #throttled({ group, sinceMs, untilMs, of, running }: Limit): CauseOf<'throttled'>[] {
+  #throttled({ group, sinceMs, untilMs, of, running }: ExplainedLimit): CauseOf<'throttled'>[] {
     const common = { reason: 'throttled', group, since: new Date(sinceMs) } as const;
     const whose = this.#whole(group);
     const full: CauseOf<'throttled'>[] = [];
@@ -306,7 +265,7 @@ class Explaining {
         running,
         of,
         nextAt: null,
-        text: `${whose} may run ${counted(of, 'attempt')} at once, and ${running} ${running === 1 ? 'is' : 'are'} running`,
+        text: `${whose} may run ${inAttempts(of)} at once, and ${running} ${running === 1 ? 'is' : 'are'} running`,
       });
     }
     return full;
@@ -326,7 +285,7 @@ class Explaining {
   }
 
   /** If all of these nodes that live are late with their heartbeats. */
-  #stalled(those: (node: Node) => boolean, which = ''): CauseOf<'nodeStalled'>[] {
+  #stalled(those: (node: ExplainedNode) => boolean, which = ''): CauseOf<'nodeStalled'>[] {
     const alive = this.#nodes.filter((node) => node.lives && those(node));
     const nodes = alive.map(({ name, silentMs }) => ({ name, silentMs }));
     const silentMs = Math.min(...nodes.map((node) => node.silentMs));
@@ -341,7 +300,7 @@ class Explaining {
 
   #queued(): CauseOf<'queued'> {
     const { wakeMs, leaseMs, group, nowMs } = this.row;
-    const place = parsed(this.row.place) as Place;
+    const place = this.row.place as Place;
     const since = Math.max(wakeMs, leaseMs ?? wakeMs);
     const nodes = this.#nodes
       .filter(({ lives, serves }) => lives && serves)
@@ -381,14 +340,12 @@ class Explaining {
       since,
       attempts,
       error,
-      text: `${this.#subject} ${is}, after ${counted(attempts, 'attempt')}${because(error)}`,
+      text: `${this.#subject} ${is}, after ${inAttempts(attempts)}${because(error)}`,
     };
   }
 
   #lastAttempt(field: 'startedMs' | 'endedMs'): Date | null {
-    const last = parsed(this.row.lastAttempt);
-    if (typeof last !== 'object' || last === null) return null;
-    const ms: unknown = Reflect.get(last, field);
+    const ms: unknown = Object(this.row.lastAttempt)[field];
     return typeof ms === 'number' ? new Date(ms) : null;
   }
 
@@ -401,24 +358,24 @@ class Explaining {
 /** Characters of a text of others in a sentence. */
 const SHOWN_MAX = 200;
 
-const nameOf = (name: string, key: string): string => `${printable(name)} ${printable(key)}`;
+const nameAndKey = (name: string, key: string): string => `${printable(name)} ${printable(key)}`;
 
 const subject = ({ name, key, id }: { name: string; key: string | null; id: string }): string =>
-  key === null ? `${printable(name)} (id ${id})` : nameOf(name, key);
+  key === null ? `${printable(name)} (id ${id})` : nameAndKey(name, key);
 
 const because = (error: string | null): string =>
   error === null ? '' : `: ${printable(error, SHOWN_MAX)}`;
 
 const byWhom = (by: string | null): string => (by === null ? '' : ` by ${printable(by)}`);
 
-const counted = (many: number, what: string): string => `${many} ${what}${many === 1 ? '' : 's'}`;
+const inAttempts = (many: number): string => `${many} attempt${many === 1 ? '' : 's'}`;
 
 const ofAll = (attempt: number, maxAttempts: number | null): string =>
   maxAttempts === null ? `attempt ${attempt}` : `attempt ${attempt} of ${maxAttempts}`;
 
 const ago = (ms: number): string => `${inWords(ms)} ago`;
 
-const shown = (ms: number): string =>
+const inUtc = (ms: number): string =>
   new Date(ms)
     .toISOString()
     .replace('T', ' ')

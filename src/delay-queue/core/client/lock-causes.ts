@@ -1,6 +1,6 @@
 import type { DelayExplanationCause } from '../api/explanation.js';
 import { type LockSession, type SessionWait, sessionInWords } from '../database/lock-waits.js';
-import type { ExplainedRow, RowHolder } from '../store/sql/explain.sql.js';
+import type { ExplainedRow } from '../store/sql/explain.sql.js';
 
 export type CauseOf<Reason extends DelayExplanationCause['reason']> = Extract<
   DelayExplanationCause,
@@ -59,7 +59,7 @@ export class LockCauses {
   }
 
   ofRow(): CauseOf<'locked'>[] {
-    const session = (JSON.parse(this.row.holder ?? 'null') as RowHolder | null)?.session;
+    const session = this.row.holder?.session;
     if (session === undefined || (session.openMs ?? Infinity) < HELD_MS_MIN) return [];
     // An attempt that has moved its own row on holds it.
     if (session.pid !== null && session.pid === this.around.held?.pid) return [];

@@ -24,7 +24,7 @@ import type { CallersTransaction, Transactions } from '../transactions/transacti
 import type { Aborts } from './aborts.js';
 import { writeNext, type StoryPage, type Target } from './arguments.js';
 import type { ManyWrites } from './bulk-writes.js';
-import { explanationOf } from './explanations.js';
+import { explainRow } from './explanations.js';
 import type { HeldAttempt } from './lock-causes.js';
 import type { Pausing } from './pauses.js';
 import { changeResult, combineStats, toListed } from './results.js';
@@ -86,7 +86,7 @@ export class Matching {
       // Of a plain attempt only the process is known, not which of its sessions it uses.
       const pids = held?.pid === undefined ? (isHere ? this.engine.handlersPids : []) : [held.pid];
       const waits = pids.length === 0 ? [] : await lockWaits(runner, pids);
-      return explanationOf(row, target, { loadEveryMs: this.options.loadEveryMs, waits, held });
+      return explainRow(row, target, { loadEveryMs: this.options.loadEveryMs, waits, held });
     });
   }
 

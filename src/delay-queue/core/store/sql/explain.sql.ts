@@ -1,12 +1,13 @@
+import type { DelayRecord, DelayWait } from '../../api/delay.js';
 import type { LockSession } from '../../database/lock-waits.js';
 import { lockSession } from '../../database/lock-waits.sql.js';
 import { dateMs, epochMs, type Tables, wakeSql } from '../../database/tables.js';
 import {
   asFlag,
   asInstant,
-  asJson,
   asMs,
   asNumber,
+  asParsed,
   asText,
   takenFrom,
   type RowOf,
@@ -36,13 +37,8 @@ const WHICH = {
 const READ = `d.id, d.name, d.key, d.group_id, d.due_at, d.wake_at, d.leased_until, d.leased_by, d.lease_lock,
          d.attempts, d.max_attempts, d.last_error, d.attempt_log, d.xmax`;
 
-/** Whose open transaction has locked or changed the row. */
-export interface RowHolder {
-  session: LockSession;
-}
-
 /**
- * A row names the last transaction that locked it, and each open one holds a lock on its own
+ * Whose open transaction has locked or changed the row. A row names the last transaction that locked it, and each open one holds a lock on its own
  * number. Several that share the row have a number of another kind, and are not found.
  */
 const HOLDER_OF_ROW = `(
@@ -68,27 +64,25 @@ const live = (tables: Tables) => ({
   isOrphaned: asFlag(`(${isOrphaned('d', '0::bigint')} IS TRUE)`),
   /** Its process is alive, whatever its node's heartbeat says. */
   isLocked: asFlag(`(d.lease_lock IS NOT NULL AND NOT ${isOrphaned('d', '0::bigint')})`),
-  /** A {@link RowHolder}. */
-  holder: asJson(HOLDER_OF_ROW),
+  holder: asParsed<{ session: LockSession } | null>(HOLDER_OF_ROW),
   /** The last entry of its attempt log. */
-  lastAttempt: asJson('(d.attempt_log -> -1)'),
-  /** See `DelayWait`. */
-  waitsFor: asText<string | null>(waitsFor(tables)),
+  lastAttempt: asParsed<unknown>('(d.attempt_log -> -1)'),
+  waitsFor: asParsed<Pick<DelayWait, 'what'> | null>(waitsFor(tables)),
 });
 
-/** The live delay, if there is one, and all that may hold it, each as JSON. */
+/** The live delay, if there is one, and all that may hold it; instants in milliseconds since 1970. */
 export const explainColumns = (tables: Tables) => {
   return {
     ...takenFrom('f', live(tables)),
     nowMs: asInstant('clock.now'),
-    pauses: asJson(pauses(tables)),
-    limits: asJson(limits(tables)),
-    nodes: asJson(NODES),
+    pauses: asParsed<ExplainedPause[] | null>(pauses(tables)),
+    limits: asParsed<ExplainedLimit[] | null>(limits(tables)),
+    nodes: asParsed<ExplainedNode[] | null>(NODES),
     /** Its group picks its owner, as claims under a limit of the groups show. */
     isByGroup: asFlag(hasGroupLimitSql(tables)),
-    lastRun: asJson(lastRun(tables)),
-    place: asJson(PLACE),
-    ended: asJson('(SELECT e.line FROM ended e)'),
+    lastRun: asParsed<{ node: string; atMs: number } | null>(lastRun(tables)),
+    place: asParsed<Place | null>(PLACE),
+    ended: asParsed('(SELECT e.line FROM ended e)', readEnd),
   };
 };
 
@@ -96,6 +90,14 @@ export const explainColumns = (tables: Tables) => {
 export type ExplainedRow = RowOf<ReturnType<typeof explainColumns>>;
 
 const JSON_OF = 'pg_catalog.json_build_object';
+
+export interface ExplainedPause {
+  group: string | null;
+  why: string | null;
+  by: string | null;
+  pausedMs: number;
+  untilMs: number | null;
+}
 
 /** The pauses of its name and group, the one that ends last first. */
 const pauses = ({ pause }: Tables): string => `(
@@ -106,6 +108,14 @@ const pauses = ({ pause }: Tables): string => `(
   FROM ${pause} p
   WHERE p.name = f.name AND p.group_id IN ('', f.group_id) AND p.until > clock.now)`;
 
+export interface ExplainedLimit {
+  group: string | null;
+  sinceMs: number;
+  untilMs: number | null;
+  of: number | null;
+  running: number;
+}
+
 /** The full limits of its name and group. */
 const limits = (tables: Tables): string => `(
   SELECT pg_catalog.json_agg(${JSON_OF}('group', NULLIF(q.group_id, ''), 'sinceMs', ${dateMs('q.full_since')},
@@ -113,6 +123,16 @@ const limits = (tables: Tables): string => `(
            'of', q.full_slots, 'running', ${runningUnder(tables)}) ORDER BY q.group_id)
   FROM full_limit q
   WHERE q.name = f.name AND q.group_id IN ('', f.group_id))`;
+
+export interface ExplainedNode {
+  name: string;
+  lives: boolean;
+  serves: boolean;
+  heardMs: number;
+  silentMs: number;
+  /** Has no share while it is. */
+  isIdle: boolean;
+}
 
 /** The nodes that serve its name or hold it, live ones first. */
 const NODES = `(
@@ -135,6 +155,13 @@ const lastRun = ({ history }: Tables): string => `
     WHERE h.name = f.name AND h.node IS NOT NULL
     ORDER BY h.ended_at DESC LIMIT 1) END`;
 
+export interface Place {
+  inName: number;
+  inGroup: number;
+  atLeast: boolean;
+  running: Readonly<Record<string, number>> | null;
+}
+
 /** For a delay that nothing holds: what comes before it, and what its nodes run. */
 const PLACE = `
   CASE WHEN f.waits_for::json ->> 'what'::text = 'turn' THEN ${JSON_OF}(
@@ -146,6 +173,15 @@ const PLACE = `
     'running', (SELECT pg_catalog.json_object_agg(r.node, r.many)
                 FROM (SELECT a.leased_by AS node, pg_catalog.count(*) AS many FROM ahead a
                       WHERE a.is_leased AND a.name = f.name GROUP BY a.leased_by) r)) END`;
+
+export type EndedLine = Omit<DelayRecord, 'headers' | 'createdAt' | `${string}Log`>;
+
+function readEnd(end: unknown): EndedLine | null {
+  if (end === null) return null;
+  type KeptEnd = Omit<EndedLine, 'dueAt' | 'endedAt'> & Record<'dueMs' | 'endedMs', number>;
+  const { dueMs, endedMs, ...kept } = end as KeptEnd;
+  return { ...kept, dueAt: new Date(dueMs), endedAt: new Date(endedMs) };
+}
 
 const ENDED = `${JSON_OF}('id', h.id::text, 'name', h.name, 'key', h.key, 'group', h.group_id, 'state', h.state,
          'dueMs', ${dateMs('h.due_at')}, 'endedMs', ${dateMs('h.ended_at')}, 'latenessMs', h.lateness_ms::numeric,

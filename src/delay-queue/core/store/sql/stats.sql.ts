@@ -66,7 +66,7 @@ export const anyHeld = ({ pause, quota }: Tables): string =>
   `(EXISTS (SELECT FROM ${pause}) OR EXISTS (SELECT FROM ${quota} WHERE full_since IS NOT NULL))`;
 
 /**
- * What delay `d` waits for, as JSON text: see `DelayWait`. For a delay that is not due, only its
+ * What delay `d` waits for, as JSON: see `DelayWait`. For a delay that is not due, only its
  * own row counts. Needs the CTEs `clock`, `live` and `full_limit`.
  */
 export const waitsFor = (tables: Tables): string => {
@@ -92,7 +92,7 @@ export const waitsFor = (tables: Tables): string => {
        WHERE f.name = d.name AND f.group_id IN ('', d.group_id)
        ORDER BY f.group_id LIMIT 1),
       pg_catalog.json_build_object('what', 'turn', ${sinceWake}))
-    END::text`;
+    END`;
 };
 
 /** What is counted of a delay `d`, as columns; needs the CTE `clock`. */
