@@ -147,7 +147,7 @@ export const EXPLANATIONS: Readonly<Record<string, Mutant>> = {
     about: 'keeps of no single call who asked for it',
     patches: [
       patch(
-        'core/store/many.store.ts',
+        'core/store/write-answers.ts',
         'by === undefined ? undefined : `$${parameters.push(by)}::text`',
         'undefined',
       ),

@@ -379,29 +379,19 @@ class StubClient {
     return this.#change('reschedule', target, options, to);
   }
 
-  async retryDead(target: Target, options: ChangeOptions) {
-    return this.#change('retryDead', target, options);
-  }
-
-  async find<N extends DelayName>(
-    { name, key }: NameAndKey<N>,
-    options: InTransaction,
-  ): Promise<DelayInfo<N> | null> {
-    checkTransaction(options);
-    const row = this.#rows.find(name, key);
-    return row === undefined ? null : toInfo(row, JSON.parse(row.payload));
-  }
-
-  async history(): Promise<never> {
-    return cannot('history');
-  }
-
   readonly many = {
     change: async (verb: string, targets: readonly Target[], options: ChangeOptions, to?: MoveTo) =>
       targets.map((target) => this.#change(asChange(verb), target, options, to)),
   };
 
-  readonly matching = refusing('calls of DelayAdmin by a filter');
+  readonly matching = refusing('calls of DelayAdmin by a filter', {
+    find: async ({ name, key }: NameAndKey, options: InTransaction): Promise<DelayInfo | null> => {
+      checkTransaction(options);
+      const row = this.#rows.find(name, key);
+      return row === undefined ? null : toInfo(row, JSON.parse(row.payload));
+    },
+    historyOfKey: async () => cannot('history'),
+  });
 
   readonly pausing = refusing('pauses');
 
@@ -482,7 +472,8 @@ function cannot(what: string): never {
   );
 }
 
-const refusing = (what: string): object => new Proxy({}, { get: () => async () => cannot(what) });
+const refusing = (what: string, known: Record<string, unknown> = {}): object =>
+  new Proxy(known, { get: (_, name) => known[String(name)] ?? (async () => cannot(what)) });
 
 const verdictAnswer = <Verdict extends string>(
   verdict: Verdict,

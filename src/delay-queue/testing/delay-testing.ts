@@ -319,7 +319,7 @@ export class DelayTesting {
   }
 
   #find<N extends DelayName>(name: N, key: string): Promise<DelayInfo<N> | null> {
-    return this.tested.client.find({ name: checkName(name) as N, key: checkKey(key) }, {});
+    return this.tested.client.matching.find({ name: checkName(name) as N, key: checkKey(key) }, {});
   }
 
   #nowMs(): number {

@@ -3,12 +3,8 @@ import type { DataSource } from 'typeorm';
 import type {
   CancelResult,
   ChangeOptions,
-  DelayInfo,
-  DelayName,
-  DelayRecord,
   InTransaction,
   RescheduleResult,
-  RetryDeadResult,
   ScheduleResult,
 } from '../api/delay.js';
 import type { DelayEvents } from '../api/events.js';
@@ -40,7 +36,7 @@ import { Erasures } from './erasures.js';
 import { needsClock, withFirstInstants } from './first-instants.js';
 import type { GivenDelays } from './new-delays.js';
 import { Pausing } from './pauses.js';
-import { changeResult, HISTORY_MAX, toInfo } from './results.js';
+import { changeResult } from './results.js';
 import { type HeldAttempts, Matching } from './selections.js';
 import { goneOn, SelfReschedules } from './self-reschedules.js';
 
@@ -72,7 +68,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   constructor(
     readonly dataSource: DataSource,
     private readonly engine: ClientEngine,
-    private readonly options: ResolvedOptions,
+    options: ResolvedOptions,
     events: DelayEvents,
   ) {
     const { installation, nodeName, historyKept, resolveManager } = options;
@@ -93,14 +89,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
     this.many = new ManyWrites(options, this.#selfReschedules, transactions, this.#announcements);
     this.pausing = new Pausing(installation, transactions, engine);
     this.#aborts = new Aborts(transactions, engine, this.#selfReschedules);
-    this.matching = new Matching(
-      options,
-      this.many,
-      transactions,
-      this.pausing,
-      this.#aborts,
-      engine,
-    );
+    this.matching = new Matching(options, this.many, transactions, this.#aborts, engine);
     this.erasures = new Erasures(installation, transactions, this.matching);
   }
 
@@ -196,31 +185,6 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
           });
     await this.#announcements.announce(joined, [{ delay: target, placed }]);
     return changeResult<RescheduleResult['verdict']>(placed);
-  }
-
-  async retryDead(target: NameAndKey, options: ChangeOptions): Promise<RetryDeadResult> {
-    const { joined, runner, inOrder } = this.#transactions.of(options, 'write');
-    const placed = await inOrder([target], () => this.#store.retryDead(runner, target, options.by));
-    if (placed === undefined) return { verdict: 'absent' };
-    await this.#announcements.announce(joined, [{ delay: target, placed, failed: true }]);
-    return changeResult<'retried'>(placed);
-  }
-
-  async find<N extends DelayName>(
-    target: NameAndKey<N>,
-    options: InTransaction,
-  ): Promise<DelayInfo<N> | null> {
-    const { name, key } = target;
-    const { runner, inOrder } = this.#transactions.of(options, 'read');
-    const row = await inOrder([target], () => this.#store.find(runner, name, key));
-    if (row === undefined) return null;
-    return toInfo(row, await this.options.payloads.given(row.payload, row));
-  }
-
-  async history(target: NameAndKey, options: InTransaction): Promise<DelayRecord[]> {
-    const { name, key } = target;
-    const { runner, inOrder } = this.#transactions.of(options, 'read');
-    return await inOrder([target], () => this.#store.history(runner, name, key, HISTORY_MAX));
   }
 
   /** Nest's first shutdown hook. Drains the calls made so far. */

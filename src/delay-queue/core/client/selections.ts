@@ -1,5 +1,13 @@
 import { adopted } from '../api/adopted.js';
-import type { CancelResult, ChangeOptions, InTransaction, ListedDelay } from '../api/delay.js';
+import type {
+  CancelResult,
+  ChangeOptions,
+  DelayInfo,
+  DelayName,
+  DelayRecord,
+  InTransaction,
+  ListedDelay,
+} from '../api/delay.js';
 import type { DelayExplanation } from '../api/explanation.js';
 import type {
   ChangedDelay,
@@ -15,7 +23,9 @@ import type { ResolvedOptions } from '../config/options.js';
 import { lockWaits } from '../database/lock-waits.js';
 import type { Runner } from '../database/runner.js';
 import type { Changed, ManyVerb, TargetList } from '../store/many.store.js';
+import { PauseStore } from '../store/pause.store.js';
 import { type ListedPage, SelectionStore, type TopGroups } from '../store/selection.store.js';
+import type { NameAndKey } from '../store/rows/delay-rows.js';
 import type { ListedRow } from '../store/sql/delays.sql.js';
 import type { liveOrEndedFilter, RowFilter } from '../store/filter.table.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/clock.js';
@@ -26,8 +36,7 @@ import { writeNext, type StoryPage, type Target } from './arguments.js';
 import type { ManyWrites } from './bulk-writes.js';
 import { explainRow } from './explanations.js';
 import type { HeldAttempt } from './lock-causes.js';
-import type { Pausing } from './pauses.js';
-import { changeResult, combineStats, toListed } from './results.js';
+import { changeResult, combineStats, HISTORY_MAX, toInfo, toListed } from './results.js';
 
 /** Most delays in one statement. A call outside of a transaction commits after each page. */
 const PAGE = 1_000;
@@ -40,9 +49,10 @@ export interface HeldAttempts {
   held(id: number): HeldAttempt | undefined;
 }
 
-/** Reads and changes delays that match a filter. */
+/** Reads delays and history, by key or by a filter, and changes the delays that match one. */
 export class Matching {
   readonly #selection: SelectionStore;
+  readonly #pauses: PauseStore;
   readonly #size = new StatementSize(PAGE);
   /** A node whose last heartbeat is older than this counts as gone. */
   readonly #nodeAliveMs: number;
@@ -51,11 +61,11 @@ export class Matching {
     private readonly options: ResolvedOptions,
     private readonly many: ManyWrites,
     private readonly transactions: Transactions,
-    private readonly pausing: Pausing,
     private readonly aborts: Aborts,
     private readonly engine: HeldAttempts,
   ) {
     this.#selection = new SelectionStore(options.installation);
+    this.#pauses = new PauseStore(options.installation);
     this.#nodeAliveMs = options.loadEveryMs * LOADS_MISSED_MAX;
   }
 
@@ -65,6 +75,21 @@ export class Matching {
   ): Promise<Result> {
     const { runner, inOrder } = this.transactions.of(options, 'look');
     return await inOrder('all', () => read(runner));
+  }
+
+  async find<N extends DelayName>(
+    target: NameAndKey<N>,
+    options: InTransaction,
+  ): Promise<DelayInfo<N> | null> {
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const row = await inOrder([target], () => this.#selection.find(runner, target));
+    if (row === undefined) return null;
+    return toInfo(row, await this.options.payloads.given(row.payload, row));
+  }
+
+  async historyOfKey(target: NameAndKey, options: InTransaction): Promise<DelayRecord[]> {
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    return await inOrder([target], () => this.#selection.history(runner, target, HISTORY_MAX));
   }
 
   async list(filter: RowFilter, page: ListedPage, options: InTransaction): Promise<ListedDelay[]> {
@@ -157,7 +182,7 @@ export class Matching {
     return await this.#look(options, async (runner) => {
       const nodes = await this.#selection.nodeStats(runner, this.#nodeAliveMs);
       const names = await this.#selection.nameStats(runner, this.#nodeAliveMs);
-      return combineStats(names, nodes, await this.pausing.list(options));
+      return combineStats(names, nodes, await this.#pauses.list(runner));
     });
   }
 

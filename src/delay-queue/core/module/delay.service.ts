@@ -204,7 +204,7 @@ export class DelayService {
   ): Promise<DelayInfo<N> | null> {
     const chosen = this.#chosenBy(options);
     if (chosen) return await chosen.find(name, key, options);
-    return await this.client.find(parseNameAndKey(name, key, options), options);
+    return await this.client.matching.find(parseNameAndKey(name, key, options), options);
   }
 
   /**
@@ -214,7 +214,7 @@ export class DelayService {
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
     const chosen = this.#chosenBy(options);
     if (chosen) return await chosen.history(name, key, options);
-    return await this.client.history(parseNameAndKey(name, key, options), options);
+    return await this.client.matching.historyOfKey(parseNameAndKey(name, key, options), options);
   }
 
   /** Makes the dead letter of that key due now, with all its attempts. */
@@ -227,9 +227,10 @@ export class DelayService {
     if (chosen) return await chosen.retryDead(name, key, options);
     const changing = parseOptions('change', options);
     const target = parseNameAndKey(name, key);
-    return await this.#calls.admin('retryDead', changing.by, { targets: [target] }, () =>
-      this.client.retryDead(target, changing),
+    const [result] = await this.#calls.admin('retryDead', changing.by, { targets: [target] }, () =>
+      this.client.many.change<RetryDeadResult['verdict']>('retryDead', [target], changing),
     );
+    return result as RetryDeadResult;
   }
 
   /** The service of another queue, if the manager is of its database: a call joins where it can. */

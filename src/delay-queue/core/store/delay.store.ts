@@ -1,4 +1,3 @@
-import type { DelayRecord } from '../api/delay.js';
 import { DelayError } from '../api/errors.js';
 import type { HistoryKept } from '../config/options.js';
 import type { MoveTo } from '../config/durations.js';
@@ -6,10 +5,9 @@ import { readSqlState, UNIQUE_VIOLATION } from '../database/driver-errors.js';
 import { byPurpose } from '../database/prepared-statements.js';
 import { given, type Runner } from '../database/runner.js';
 import { type Installation, qualifiedTables } from '../database/tables.js';
-import { byParameter } from './many.store.js';
 import { RerunStore } from './rerun.store.js';
-import { readNowMs, readRow, readRows } from './rows/answers.js';
-import { type TextAnswer, EXTRA_NAMES, reader } from './rows/columns.js';
+import { readNowMs, readRow } from './rows/answers.js';
+import { EXTRA_NAMES } from './rows/columns.js';
 import {
   keyText,
   type Move,
@@ -19,21 +17,10 @@ import {
   type OwnAttempt,
   type Placed,
 } from './rows/delay-rows.js';
-import { chooseLockWait } from './selection.store.js';
-import { orHeld, untilStable } from './held-rows.js';
-import {
-  cancelSql,
-  cancelWaitingSql,
-  found,
-  type FoundRow,
-  findSql,
-  moveOnSql,
-  rescheduleSql,
-  retryDeadSql,
-} from './sql/delays.sql.js';
+import { chooseLockWait, orHeld, untilStable } from './held-rows.js';
+import { cancelSql, cancelWaitingSql, moveOnSql, rescheduleSql } from './sql/delays.sql.js';
 import { HELD_MAX_MS, type LockWait } from './sql/fragments/clock.js';
 import { Targets } from './sql/fragments/target-rows.js';
-import { ENDED, historySql } from './sql/history.sql.js';
 import { nowSql } from './sql/recurrences.sql.js';
 import {
   type WrittenColumns,
@@ -47,6 +34,7 @@ import {
 } from './sql/schedule.sql.js';
 import { cancelOneSql, scheduleOneSql } from './tables/functions.js';
 import {
+  byParameter,
   cancelledOne,
   moveTarget,
   insert,
@@ -78,8 +66,6 @@ async function lookOnce(runner: Runner, look: LookAtRows): Promise<Placed | unde
   return (await look(runner.transaction === undefined ? 'a while' : 'at once'))[0];
 }
 
-const readEnded = reader(ENDED);
-
 /** A change of an attempt's own row; null leaves a column as it is. */
 export interface OwnChange<Verdict extends string> {
   verdict: Verdict;
@@ -101,7 +87,6 @@ export interface OwnChange<Verdict extends string> {
 export class DelayStore {
   readonly #sql;
   readonly #reruns: RerunStore;
-  readonly #readFound: (answer: TextAnswer) => FoundRow;
 
   constructor(
     of: string | Installation,
@@ -111,7 +96,6 @@ export class DelayStore {
   ) {
     const tables = qualifiedTables(of);
     this.#reruns = new RerunStore(of, kept);
-    this.#readFound = reader(found(tables));
     this.#sql = byPurpose({
       scheduleOne: scheduleOneSql(tables),
       schedule: (wait: LockWait, columns: WrittenColumns) => scheduleNewSql(tables, wait, columns),
@@ -125,10 +109,7 @@ export class DelayStore {
       cancelOne: cancelOneSql(tables),
       cancel: (wait: LockWait, by?: string) => cancelSql(tables, kept, wait, Targets.CALLS, by),
       reschedule: (wait: LockWait, by?: string) => rescheduleSql(tables, wait, Targets.CALLS, by),
-      retryDead: (wait: LockWait, by?: string) => retryDeadSql(tables, wait, Targets.KEYS, by),
       now: nowSql(tables),
-      find: findSql(tables),
-      history: historySql(tables),
     });
   }
 
@@ -162,7 +143,7 @@ export class DelayStore {
 
   async #insertOne(runner: Runner, newDelay: NewDelay): Promise<Placed | undefined> {
     if (runner.transaction !== 'callers' || whatTheySay([newDelay]) !== 'when') {
-      return (await this.#insert(runner, [newDelay], chooseLockWait(runner.transaction)))[0];
+      return (await this.#insert(runner, [newDelay], chooseLockWait(runner)))[0];
     }
     const { name, key, payload, to, maxAttempts } = newDelay;
     const { afterMs, at } = moveTarget(to);
@@ -200,7 +181,7 @@ export class DelayStore {
     let open = [...newDelays.keys()];
     const look = async (): Promise<true | undefined> => {
       const items = open.map((index) => newDelays[index] as NewDelay);
-      const placed = await this.#insert(runner, items, chooseLockWait(runner.transaction));
+      const placed = await this.#insert(runner, items, chooseLockWait(runner));
       for (const [position, one] of placed.entries()) {
         if (one === undefined) continue;
         results[open[position] as number] = one;
@@ -420,25 +401,6 @@ export class DelayStore {
     const parameters = [...targetColumns(moves), ...moveColumns(moves.map(({ to }) => to))];
     const sql = this.#sql.reschedule(wait, byParameter(parameters, by));
     return (await runner.query<PlacedRow>(sql, parameters)).map(stablePlaced);
-  }
-
-  /** Revives a dead letter; undefined when there is none. */
-  async retryDead(runner: Runner, target: NameAndKey, by?: string): Promise<Placed | undefined> {
-    const parameters = targetColumns([target]);
-    const wait = chooseLockWait(runner.transaction);
-    const sql = this.#sql.retryDead(wait, byParameter(parameters, by));
-    return orHeld(runner, this.heldMaxMs, async () => {
-      const [row] = await runner.query<PlacedRow>(sql, parameters);
-      return row && readPlaced(row);
-    });
-  }
-
-  async find(runner: Runner, name: string, key: string): Promise<FoundRow | undefined> {
-    return (await readRows(runner, this.#sql.find, [name, key], this.#readFound))[0];
-  }
-
-  history(runner: Runner, name: string, key: string, limit: number): Promise<DelayRecord[]> {
-    return readRows(runner, this.#sql.history, [name, key, limit], readEnded);
   }
 
   /** Looks at one row until the answer is stable. */

@@ -30,6 +30,10 @@ export async function untilStable<Result>(
   }
 }
 
+/** How a statement waits for a row in that transaction: ours may not take for ever. */
+export const chooseLockWait = ({ transaction }: Runner): 'waits' | 'a while' =>
+  transaction === 'callers' ? 'waits' : 'a while';
+
 /**
  * Runs statements that wait `a while` for a row.
  * @throws DelayUnstableError when that wait was limited by us, outside of a caller's transaction

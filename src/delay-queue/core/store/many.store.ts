@@ -2,8 +2,7 @@ import type { HistoryKept } from '../config/options.js';
 import type { MoveTo } from '../config/durations.js';
 import type { Runner } from '../database/runner.js';
 import { type Installation, type Tables, qualifiedTables } from '../database/tables.js';
-import { chooseLockWait } from './selection.store.js';
-import { orHeld, untilStable } from './held-rows.js';
+import { chooseLockWait, orHeld, untilStable } from './held-rows.js';
 import type { AsText } from './rows/answers.js';
 import {
   fenceColumns,
@@ -22,7 +21,13 @@ import {
 import { HELD_MAX_MS, type LockWait } from './sql/fragments/clock.js';
 import { matching, type RowFilter } from './filter.table.js';
 import { Targets } from './sql/fragments/target-rows.js';
-import { moveColumns, readPlaced, type PlacedRow, targetColumns } from './write-answers.js';
+import {
+  byParameter,
+  moveColumns,
+  readPlaced,
+  type PlacedRow,
+  targetColumns,
+} from './write-answers.js';
 
 /** The delays that one call lists, without duplicates, in lock order. */
 export type TargetList =
@@ -111,7 +116,7 @@ export class ManyStore {
         STATEMENTS[verb](
           this.#tables,
           this.kept,
-          chooseLockWait(runner.transaction),
+          chooseLockWait(runner),
           list.of === 'keys' ? Targets.KEYS : Targets.whereIds(condition?.sql),
           byWhom,
         ),
@@ -130,13 +135,6 @@ export class ManyStore {
     return results;
   }
 }
-
-/**
- * Adds who asked for a change to the parameters of its statement; a call that does not say so keeps
- * its statement and plan. @returns SQL for that parameter
- */
-export const byParameter = (parameters: unknown[], by: string | undefined): string | undefined =>
-  by === undefined ? undefined : `$${parameters.push(by)}::text`;
 
 const ABSENT: Changed = {
   verdict: 'absent',

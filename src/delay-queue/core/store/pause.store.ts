@@ -3,8 +3,7 @@ import type { DueTime } from '../config/durations.js';
 import { byPurpose } from '../database/prepared-statements.js';
 import type { Runner } from '../database/runner.js';
 import { type Installation, qualifiedTables } from '../database/tables.js';
-import { orHeld } from './held-rows.js';
-import { chooseLockWait } from './selection.store.js';
+import { chooseLockWait, orHeld } from './held-rows.js';
 import { type LockWait, HELD_MAX_MS } from './sql/fragments/clock.js';
 import { readRows } from './rows/answers.js';
 import { reader } from './rows/columns.js';
@@ -60,7 +59,7 @@ async function changePause(
   parameters: unknown[],
 ): Promise<DelayPause | undefined> {
   const [row] = await orHeld(runner, HELD_MAX_MS, () =>
-    readRows(runner, sql(chooseLockWait(runner.transaction)), parameters, readPause),
+    readRows(runner, sql(chooseLockWait(runner)), parameters, readPause),
   );
   return row;
 }

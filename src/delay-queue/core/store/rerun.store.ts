@@ -12,7 +12,7 @@ import {
   numbers,
   keyText,
 } from './rows/delay-rows.js';
-import { chooseLockWait } from './selection.store.js';
+import { chooseLockWait } from './held-rows.js';
 import type { LockWait } from './sql/fragments/clock.js';
 import { askRerunSql, dropRerunsSql, rerunsSql, rerunSql } from './sql/schedule.sql.js';
 import { newDelayColumns, extrasText } from './write-answers.js';
@@ -57,7 +57,7 @@ export class RerunStore {
     );
     if (indexes.length > 0) {
       const kept = indexes.map((index) => newDelays[index] as NewDelay);
-      const sql = this.#sql.askRerun(chooseLockWait(runner.transaction));
+      const sql = this.#sql.askRerun(chooseLockWait(runner));
       const rows = await runner.query<AsText<'name' | 'key' | 'due_ms'>>(sql, [
         ...newDelayColumns(kept),
         texts(kept.map(extrasText)),

@@ -1,20 +1,32 @@
 import type { DelayRecord, LiveState } from '../api/delay.js';
 import type { DelayStats, GroupOrder } from '../api/selection.js';
+import { byPurpose } from '../database/prepared-statements.js';
 import type { Runner } from '../database/runner.js';
 import { type Installation, type Tables, qualifiedTables } from '../database/tables.js';
 import { type CountAnswer, readCount, readId, readRow, readRows } from './rows/answers.js';
 import { type TextAnswer, reader, type RowOf } from './rows/columns.js';
+import type { NameAndKey } from './rows/delay-rows.js';
 import { explainColumns, type ExplainedRow, explainSql } from './sql/explain.sql.js';
 import {
   countByStateSql,
   countSql,
+  findSql,
+  found,
+  type FoundRow,
   idsSql,
   listedColumns,
   type ListedRow,
   listSql,
 } from './sql/delays.sql.js';
 import { matching, type RowFilter } from './filter.table.js';
-import { countEndedSql, ENDED, type EndedPosition, endedSql, POSITION } from './sql/history.sql.js';
+import {
+  countEndedSql,
+  ENDED,
+  type EndedPosition,
+  endedSql,
+  historySql,
+  POSITION,
+} from './sql/history.sql.js';
 import {
   groupStatsSql,
   type NameStatsRow,
@@ -24,10 +36,6 @@ import {
   OF_NAME,
   nodeColumns,
 } from './sql/stats.sql.js';
-
-/** How a statement waits for a row in that transaction: ours may not take for ever. */
-export const chooseLockWait = (transaction: Runner['transaction']): 'waits' | 'a while' =>
-  transaction === 'callers' ? 'waits' : 'a while';
 
 /** A page of rows in the order of their ids. */
 export interface Page {
@@ -47,12 +55,24 @@ export interface TopGroups {
   limit: number;
 }
 
-/** Reads live delays, dead letters included, and history by a filter. */
+/** Reads live delays, dead letters included, and history, by key or by a filter. */
 export class SelectionStore {
   readonly #tables: Tables;
+  readonly #byKey;
 
   constructor(of: string | Installation) {
     this.#tables = qualifiedTables(of);
+    this.#byKey = byPurpose({ find: findSql(this.#tables), history: historySql(this.#tables) });
+  }
+
+  async find(runner: Runner, { name, key }: NameAndKey): Promise<FoundRow | undefined> {
+    const read = reader(found(this.#tables));
+    return (await readRows(runner, this.#byKey.find, [name, key], read))[0];
+  }
+
+  /** How the delays of a key ended, newest first. */
+  history(runner: Runner, { name, key }: NameAndKey, limit: number): Promise<DelayRecord[]> {
+    return readRows(runner, this.#byKey.history, [name, key, limit], reader(ENDED));
   }
 
   /** @param aliveMs how long a silent node still counts as alive */

@@ -46,6 +46,13 @@ export function moveColumns(moves: readonly MoveTo[]): string[] {
   ];
 }
 
+/**
+ * Adds who asked for a change to the parameters of its statement; a call that does not say so keeps
+ * its statement and plan. @returns SQL for that parameter
+ */
+export const byParameter = (parameters: unknown[], by: string | undefined): string | undefined =>
+  by === undefined ? undefined : `$${parameters.push(by)}::text`;
+
 /** Parameters of `place`, and the first ones of `placeAgain`: one array per column. */
 export function newDelayColumns(newDelays: readonly NewDelay[]): string[] {
   const to = newDelays.map((newDelay) => moveTarget(newDelay.to));
