@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
 const HISTORY_ROW = 'core/store/sql/history.sql.ts';
-const MATCHING = 'core/client/selections.ts';
+const MATCHING = 'core/client/matching.ts';
 
 /** What is told of the past, each with its mend taken out. */
 export const PAST: Readonly<Record<string, Mutant>> = {
@@ -52,7 +52,9 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   },
   'ends-the-story': {
     about: 'a page that is full of what lives is the last',
-    patches: [patch(MATCHING, 'behind.length === 0 ? null', 'behind.length >= 0 ? null')],
+    patches: [
+      patch('core/client/reads.ts', 'behind.length === 0 ? null', 'behind.length >= 0 ? null'),
+    ],
     tests: ['integration/matching'],
   },
   'aborts-by-state': {

@@ -110,7 +110,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     about: 'lets a rejection of onProgress end the process',
     patches: [
       patch(
-        'core/client/selections.ts',
+        'core/client/matching.ts',
         'await adopted<unknown>(onProgress?.(',
         'void (onProgress?.(',
       ),

@@ -56,7 +56,7 @@ const OF_PAUSES: Column<DelayPause>[] = [
 
 /** The live nodes. */
 export async function nodes(context: CommandContext): Promise<ExitCode> {
-  const all = await withSession(context, ({ matching }) => matching.nodes());
+  const all = await withSession(context, ({ reads }) => reads.nodes());
   print(context, { nodes: all }, () => (all.length === 0 ? 'No live node.' : table(all, OF_NODES)));
   return EXIT.DONE;
 }
@@ -132,7 +132,7 @@ function pageFrom({ given }: CommandContext): PageOptions {
 
 /** In the order in which they were asked for. */
 async function byIds(
-  { matching }: Session,
+  { reads }: Session,
   ids: readonly string[],
   payload: boolean,
 ): Promise<ListedDelay[]> {
@@ -140,7 +140,7 @@ async function byIds(
     throw new WrongUsage('--id must be a whole number from 1');
   }
   const page = { behindId: 0, limit: ids.length, payload };
-  const found = await matching.list({ id: ids }, page, {});
+  const found = await reads.list({ id: ids }, page, {});
   const byId = new Map(found.map((each) => [each.id, each]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }

@@ -26,7 +26,7 @@ export class Session {
   /** Reads. It starts nothing, and needs neither a primary nor the right to write. */
   readonly reading: DelayAdmin;
   /** Reads that `DelayAdmin` does not offer. */
-  readonly matching: DelayClient['matching'];
+  readonly reads: DelayClient['reads'];
   readonly client: DelayClient;
   #application: INestApplicationContext | undefined;
 
@@ -56,7 +56,7 @@ export class Session {
   ) {
     this.client = readingClient(dataSource, options);
     this.reading = new DelayAdmin(options, this.client);
-    this.matching = this.client.matching;
+    this.reads = this.client.reads;
   }
 
   /** Changes, as a node that runs nothing: it checks the database, and hints the others. */

@@ -2,13 +2,7 @@
  * The core's port: what looks at the queue, steers it or decorates it (`ops`, `cli`, `testing`, `opentelemetry`,
  * `dashboard`) imports this file, the words in `index.ts` and `diagnosis.ts`, and nothing else of the core.
  */
-export {
-  type Cancelling,
-  parseCancel,
-  parseNameAndKey,
-  parsePause,
-  type Target,
-} from './client/arguments.js';
+export { type Cancelling, parseCancel, parseNameAndKey, parsePause } from './client/arguments.js';
 export { DelayClient } from './client/delay-client.js';
 export { explainEnd } from './client/explanations.js';
 export { begunAt, needsClock } from './client/first-instants.js';
@@ -113,6 +107,7 @@ export {
   type NewDelay,
   NO_KEY,
   numbers,
+  type Target,
   texts,
   type Wake,
 } from './store/rows/delay-rows.js';

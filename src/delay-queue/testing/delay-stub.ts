@@ -384,7 +384,9 @@ class StubClient {
       targets.map((target) => this.#change(asChange(verb), target, options, to)),
   };
 
-  readonly matching = refusing('calls of DelayAdmin by a filter', {
+  readonly matching = refusing('calls of DelayAdmin by a filter');
+
+  readonly reads = refusing('calls of DelayAdmin by a filter', {
     find: async ({ name, key }: NameAndKey, options: InTransaction): Promise<DelayInfo | null> => {
       checkTransaction(options);
       const row = this.#rows.find(name, key);

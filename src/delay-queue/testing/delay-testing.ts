@@ -319,7 +319,7 @@ export class DelayTesting {
   }
 
   #find<N extends DelayName>(name: N, key: string): Promise<DelayInfo<N> | null> {
-    return this.tested.client.matching.find({ name: checkName(name) as N, key: checkKey(key) }, {});
+    return this.tested.client.reads.find({ name: checkName(name) as N, key: checkKey(key) }, {});
   }
 
   #nowMs(): number {
@@ -329,7 +329,7 @@ export class DelayTesting {
   /** The delays of that name, for a message. */
   async #there(name: DelayName): Promise<string> {
     const page = { behindId: 0, limit: LISTED_MAX };
-    const delays = await this.tested.client.matching.list({ name: [name] }, page, {});
+    const delays = await this.tested.client.reads.list({ name: [name] }, page, {});
     if (delays.length === 0) return `There is no delay of that name`;
     const more = delays.length < LISTED_MAX ? '' : ', perhaps more';
     return `Delays of that name: ${delays.map((each) => foundDelayText(each, this.#nowMs())).join('; ')}${more}`;

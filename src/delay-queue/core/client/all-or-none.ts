@@ -2,7 +2,7 @@ import { isRefusedByServer, isTooMuch } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import type { DelayStore } from '../store/delay.store.js';
 import type { NewDelay, Placed } from '../store/rows/delay-rows.js';
-import { StatementSize } from '../store/statement-size.js';
+import { chunks, StatementSize } from '../store/statement-size.js';
 import type { CallersTransaction, Joined, Transactions } from '../transactions/transactions.js';
 import { withFirstInstants } from './first-instants.js';
 import type { SelfReschedules } from './self-reschedules.js';
@@ -52,8 +52,7 @@ export class AllOrNone {
         async (most, its, itsRunner) => {
           const timed = await withFirstInstants(this.store, itsRunner, sorted);
           const placed: Placed[] = [];
-          for (let from = 0; from < length; from += most) {
-            const part = timed.slice(from, from + most);
+          for (const part of chunks(timed, most)) {
             placed.push(...(await this.selfReschedules.scheduleAll(its, itsRunner, part)));
           }
           return { placed, joined: its };

@@ -6,49 +6,6 @@ import type { AfterCommit } from '../transactions/commit-hooks.js';
 import { ForeignTransaction } from '../transactions/foreign-transaction.js';
 import type { Joined } from '../transactions/transactions.js';
 
-/** The engine, which is notified of committed writes. */
-export interface CommittedWrites {
-  readonly afterCommit: AfterCommit;
-  /**
-   * A delay was written.
-   * @param written when, on the database's clock (as `wakeMs`) and by `performance.now()`
-   * @param certain false if a rollback to a savepoint may have undone the write
-   */
-  announce(
-    wake: Wake,
-    written: { databaseMs: number; monotonicMs: number },
-    certain: boolean,
-  ): void;
-  /**
-   * Sends, in a transaction whose commit is not seen, the hints of delays that no load finds in time.
-   * Never rejects: without a hint, a load finds them later.
-   * @param written each with the time of its write, on the database's clock
-   */
-  hintInside(
-    runner: Runner,
-    written: readonly { wake: Wake; nowMs: number }[],
-  ): Promise<void> | undefined;
-  /** The row with that id is gone. */
-  disarm(id: number): void;
-  pausesChanged(): void;
-  /** A running key is to run once more. */
-  rerunAsked(): void;
-}
-
-interface WrittenDelay {
-  name: string;
-  key: string | null;
-  group?: string | null;
-}
-
-export interface Announced {
-  delay: WrittenDelay;
-  /** As the statement answered; what wrote nothing is not announced. */
-  placed: Placed;
-  /** The delay keeps its `last_error`, and so runs alone. */
-  failed?: boolean;
-}
-
 const REMOVED = new Set(['cancelled', 'discarded']);
 
 /**
@@ -125,4 +82,47 @@ function toWake(
 ): Wake | undefined {
   if (epoch === null || wakeMs === null) return undefined;
   return { id, epoch, name: delay.name, group, wakeMs, stalled: false, failed };
+}
+
+/** The engine, which is notified of committed writes. */
+export interface CommittedWrites {
+  readonly afterCommit: AfterCommit;
+  /**
+   * A delay was written.
+   * @param written when, on the database's clock (as `wakeMs`) and by `performance.now()`
+   * @param certain false if a rollback to a savepoint may have undone the write
+   */
+  announce(
+    wake: Wake,
+    written: { databaseMs: number; monotonicMs: number },
+    certain: boolean,
+  ): void;
+  /**
+   * Sends, in a transaction whose commit is not seen, the hints of delays that no load finds in time.
+   * Never rejects: without a hint, a load finds them later.
+   * @param written each with the time of its write, on the database's clock
+   */
+  hintInside(
+    runner: Runner,
+    written: readonly { wake: Wake; nowMs: number }[],
+  ): Promise<void> | undefined;
+  /** The row with that id is gone. */
+  disarm(id: number): void;
+  pausesChanged(): void;
+  /** A running key is to run once more. */
+  rerunAsked(): void;
+}
+
+interface WrittenDelay {
+  name: string;
+  key: string | null;
+  group?: string | null;
+}
+
+export interface Announced {
+  delay: WrittenDelay;
+  /** As the statement answered; what wrote nothing is not announced. */
+  placed: Placed;
+  /** The delay keeps its `last_error`, and so runs alone. */
+  failed?: boolean;
 }

@@ -22,7 +22,7 @@ import {
 } from '../config/checks.js';
 import { LIVE_STATES } from '../store/filter.table.js';
 import type { Pausable } from '../store/pause.store.js';
-import { keyText, type NameAndKey } from '../store/rows/delay-rows.js';
+import { keyText, type NameAndKey, type Target } from '../store/rows/delay-rows.js';
 import type { ListedPage, TopGroups } from '../store/selection.store.js';
 import type { EndedPosition } from '../store/sql/history.sql.js';
 
@@ -120,8 +120,6 @@ export function parseNameAndKey<N extends string>(
   parseOptions('read', options);
   return { name: checkName(name) as N, key: checkKey(key) };
 }
-
-export type Target = NameAndKey | { id: number };
 
 export function parseTarget(given: unknown): Target {
   const { name, key, id } = checkKnownOptions(given, 'target', ['name', 'key', 'id']);

@@ -2,14 +2,13 @@ import type { ChangeOptions } from '../api/delay.js';
 import type { MoveTo } from '../config/durations.js';
 import type { ResolvedOptions } from '../config/options.js';
 import type { Runner } from '../database/runner.js';
-import { type Changed, ManyStore, type ManyVerb, type TargetList } from '../store/many.store.js';
-import { inLockOrder, type NameAndKey } from '../store/rows/delay-rows.js';
+import { type Changed, ManyStore, type ManyVerb } from '../store/many.store.js';
+import { inLockOrder, type NameAndKey, type Target } from '../store/rows/delay-rows.js';
 import type { RowFilter } from '../store/filter.table.js';
-import { StatementSize } from '../store/statement-size.js';
+import { chunks, StatementSize } from '../store/statement-size.js';
 import type { Joined, Transactions } from '../transactions/transactions.js';
 import type { ActingAttempt } from '../transactions/handler-context.js';
 import type { Announced, Announcements } from './announcements.js';
-import type { Target } from './arguments.js';
 import { type ChangeResult, changeResult } from './results.js';
 import type { SelfReschedules } from './self-reschedules.js';
 
@@ -44,9 +43,8 @@ export class ManyWrites {
   ): Promise<ChangeResult<Verdict>[]> {
     const transaction = this.transactions.of(options, 'write');
     if (targets.length === 0) return [];
-    const lists = listsOf(targets);
-    const keyed = lists.flatMap(({ list }) => (list.of === 'keys' ? list.targets : []));
-    const { changed, joined } = await transaction.inOrder(keyed, async () => {
+    const lists = inLists(targets);
+    const { changed, joined } = await transaction.inOrder(targets.filter(isKeyed), async () => {
       await first?.();
       const { length } = targets;
       return await this.transactions.runSized(
@@ -54,11 +52,9 @@ export class ManyWrites {
         transaction,
         length,
         async (most, its, runner) => {
+          const parts = lists.flatMap((list) => [...chunks(list, most)]);
           const how = { to, by: options.by };
-          return {
-            changed: await this.write(verb, inParts(lists, most), its, runner, how),
-            joined: its,
-          };
+          return { changed: await this.write(verb, parts, its, runner, how), joined: its };
         },
       );
     });
@@ -66,20 +62,24 @@ export class ManyWrites {
     return targets.map((_, index) => changeResult<Verdict>(changed.get(index) as Changed));
   }
 
-  /** @returns the change of each target, by its index */
+  /**
+   * @param parts each by key or by id, in lock order
+   * @returns the change of each target, by its index
+   */
   async write(
     verb: ManyVerb,
-    lists: Iterable<List>,
+    parts: readonly (readonly Listed[])[],
     joined: Joined,
     runner: Runner,
     how: { to: MoveTo | undefined; filter?: RowFilter; by?: string | undefined },
   ): Promise<Map<number, Changed>> {
     const changed = new Map<number, Changed>();
     const own = this.selfReschedules.attempts(joined);
-    for (const { list, indexes } of lists) {
-      const answers = await this.#store.change(verb, runner, list, own, how);
-      for (const [position, answer] of answers.entries()) {
-        changed.set(indexes[position] as number, answer);
+    for (const part of parts) {
+      const targets = part.map(({ target }) => target);
+      const answers = await this.#store.change(verb, runner, targets, own, how);
+      for (const [position, { index }] of part.entries()) {
+        changed.set(index, answers[position] as Changed);
       }
     }
     const { to } = how;
@@ -114,43 +114,25 @@ export class ManyWrites {
   }
 }
 
-/** Splits the lists, in order, into parts of at most `most` targets. */
-function* inParts(lists: readonly List[], most: number): Generator<List> {
-  for (const { list, indexes } of lists) {
-    for (let from = 0; from < indexes.length; from += most) {
-      const to = from + most;
-      yield { list: partOf(list, from, to), indexes: indexes.slice(from, to) };
-    }
-  }
+/** A target, and its index in the call. */
+interface Listed<Of extends Target = Target> {
+  target: Of;
+  index: number;
 }
 
-const partOf = (list: TargetList, from: number, to: number): TargetList =>
-  list.of === 'ids'
-    ? { of: 'ids', targets: list.targets.slice(from, to) }
-    : { of: 'keys', targets: list.targets.slice(from, to) };
+const isKeyed = (target: Target): target is NameAndKey => !('id' in target);
 
-/** Targets of one kind, each with its index in the call. */
-interface List {
-  list: TargetList;
-  indexes: readonly number[];
-}
-
-/** Separates targets by key from those by id. Both lists are in lock order. */
-function listsOf(targets: readonly Target[]): List[] {
-  const keyed: { target: NameAndKey; index: number }[] = [];
-  const byId: { id: number; index: number }[] = [];
+/** Separates targets by key from those by id, each in lock order. */
+function inLists(targets: readonly Target[]): Listed[][] {
+  const keyed: Listed<NameAndKey>[] = [];
+  const byId: Listed<{ id: number }>[] = [];
   for (const [index, target] of targets.entries()) {
-    if ('id' in target) byId.push({ id: target.id, index });
-    else keyed.push({ target, index });
+    if (isKeyed(target)) keyed.push({ target, index });
+    else byId.push({ target, index });
   }
-  const { sorted, indexes } = inLockOrder(keyed.map(({ target }) => target));
-  const ids = byId.toSorted((a, b) => a.id - b.id);
-  const lists: List[] = [
-    {
-      list: { of: 'keys', targets: sorted },
-      indexes: indexes.map((position) => (keyed[position] as { index: number }).index),
-    },
-    { list: { of: 'ids', targets: ids }, indexes: ids.map(({ index }) => index) },
+  const { indexes } = inLockOrder(keyed.map(({ target }) => target));
+  return [
+    indexes.map((position) => keyed[position] as Listed),
+    byId.toSorted((a, b) => a.target.id - b.target.id),
   ];
-  return lists.filter(({ list }) => list.targets.length > 0);
 }

@@ -17,6 +17,7 @@ import {
   type NameAndKey,
   type NewDelay,
   type Placed,
+  type Target,
 } from '../store/rows/delay-rows.js';
 import {
   type CallersTransaction,
@@ -28,7 +29,7 @@ import { type ActingAttempt, surroundingBy } from '../transactions/handler-conte
 import { OutsideTransactions } from '../transactions/outside-transactions.js';
 import { Aborts, type AbortsEngine } from './aborts.js';
 import { Announcements, type CommittedWrites } from './announcements.js';
-import type { Cancelling, Target } from './arguments.js';
+import type { Cancelling } from './arguments.js';
 import { ManyWrites } from './bulk-writes.js';
 import { AllOrNone } from './all-or-none.js';
 import { CoalescedWrites } from './coalesced-writes.js';
@@ -37,7 +38,8 @@ import { needsClock, withFirstInstants } from './first-instants.js';
 import type { GivenDelays } from './new-delays.js';
 import { Pausing } from './pauses.js';
 import { changeResult } from './results.js';
-import { type HeldAttempts, Matching } from './selections.js';
+import { Matching } from './matching.js';
+import { type HeldAttempts, Reads } from './reads.js';
 import { goneOn, SelfReschedules } from './self-reschedules.js';
 
 export interface ClientEngine extends CallersPool, CommittedWrites, AbortsEngine, HeldAttempts {
@@ -62,6 +64,7 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
   readonly many: ManyWrites;
   readonly pausing: Pausing;
   readonly matching: Matching;
+  readonly reads: Reads;
   readonly #aborts: Aborts;
   readonly erasures: Erasures;
 
@@ -89,7 +92,8 @@ export class DelayClient implements BeforeApplicationShutdown, OnApplicationShut
     this.many = new ManyWrites(options, this.#selfReschedules, transactions, this.#announcements);
     this.pausing = new Pausing(installation, transactions, engine);
     this.#aborts = new Aborts(transactions, engine, this.#selfReschedules);
-    this.matching = new Matching(options, this.many, transactions, this.#aborts, engine);
+    this.matching = new Matching(installation, this.many, transactions, this.#aborts);
+    this.reads = new Reads(options, transactions, engine);
     this.erasures = new Erasures(installation, transactions, this.matching);
   }
 

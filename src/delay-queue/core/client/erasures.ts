@@ -6,7 +6,7 @@ import { SelectionStore } from '../store/selection.store.js';
 import type { ErasedTable } from '../store/sql/erase.sql.js';
 import { indexedBy, type RowFilter } from '../store/filter.table.js';
 import type { Transactions } from '../transactions/transactions.js';
-import type { Matching } from './selections.js';
+import type { Matching } from './matching.js';
 
 /** Counting stops there: no page reads more. */
 const COUNTED_MAX = 2 ** 31 - 1;

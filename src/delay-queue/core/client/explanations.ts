@@ -2,6 +2,7 @@ import type { EndState } from '../api/delay.js';
 import { inWords, printable } from '../api/error-text.js';
 import type { DelayExplanation, DelayExplanationCause } from '../api/explanation.js';
 import { groupNumber, spread } from '../store/rows/attempt-rows.js';
+import type { Target } from '../store/rows/delay-rows.js';
 import type {
   EndedLine,
   ExplainedLimit,
@@ -11,7 +12,6 @@ import type {
   Place,
 } from '../store/sql/explain.sql.js';
 import { SET_ASIDE_TEXT } from '../store/rows/row-rules.js';
-import type { Target } from './arguments.js';
 import { type AttemptSurroundings, type CauseOf, LockCauses } from './lock-causes.js';
 
 type Cause = DelayExplanationCause;

@@ -9,7 +9,7 @@ import type { DelayHeaders } from '../api/delay.js';
 import type { DelayFilter, DelayTarget } from '../api/selection.js';
 import type { DelayTelemetry, TracedOperations } from '../api/telemetry.js';
 import { readable } from '../config/known-options.js';
-import type { Target } from './arguments.js';
+import type { Target } from '../store/rows/delay-rows.js';
 
 interface Verdict {
   verdict: string;

@@ -113,7 +113,7 @@ export class DelayAdmin {
     const page = parsePage(options);
     const which = liveOrEndedFilter(filter);
     if (which.rows === 'live') {
-      return await this.client.matching.list(which.filter, page, options);
+      return await this.client.reads.list(which.filter, page, options);
     }
     if (page.behindId > 0) {
       throw new DelayInvalidError(
@@ -122,7 +122,7 @@ export class DelayAdmin {
       );
     }
     const newest = { limit: page.limit, position: { among: 'ended', behind: undefined } } as const;
-    return (await this.client.matching.history(which.filter, newest, options)).history;
+    return (await this.client.reads.history(which.filter, newest, options)).history;
   }
 
   /**
@@ -136,7 +136,7 @@ export class DelayAdmin {
    */
   async count(filter: DelayFilter | HistoryFilter, options: InTransaction = {}): Promise<number> {
     parseOptions('read', options);
-    return await this.client.matching.count(liveOrEndedFilter(filter), options);
+    return await this.client.reads.count(liveOrEndedFilter(filter), options);
   }
 
   /**
@@ -149,7 +149,7 @@ export class DelayAdmin {
     options: InTransaction & { limit?: number; after?: string } = {},
   ): Promise<HistoryPage> {
     const page = parseStoryPage(options, { among: 'ended', behind: undefined });
-    return await this.client.matching.history(endedFilter(filter), page, options);
+    return await this.client.reads.history(endedFilter(filter), page, options);
   }
 
   /**
@@ -163,7 +163,7 @@ export class DelayAdmin {
    */
   async story(about: string | StoryFilter, options: PageOptions = {}): Promise<KeyStory> {
     const page = parseStoryPage(options, { among: 'live', behindId: 0 });
-    return await this.client.matching.story(storyFilter(about), page, options);
+    return await this.client.reads.story(storyFilter(about), page, options);
   }
 
   /**
@@ -186,11 +186,11 @@ export class DelayAdmin {
     if (typeof which === 'object') {
       const options = (keyOrOptions ?? {}) as InTransaction;
       parseOptions('read', options);
-      return await this.client.matching.explain(parseTarget(which), options);
+      return await this.client.reads.explain(parseTarget(which), options);
     }
     const options = given ?? {};
     const target = parseNameAndKey(which, keyOrOptions, options);
-    return await this.client.matching.explain(target, options);
+    return await this.client.reads.explain(target, options);
   }
 
   /**
@@ -200,7 +200,7 @@ export class DelayAdmin {
    */
   async stats(options: InTransaction = {}): Promise<DelayStats> {
     parseOptions('read', options);
-    return await this.client.matching.stats(options);
+    return await this.client.reads.stats(options);
   }
 
   /**
@@ -216,7 +216,7 @@ export class DelayAdmin {
     options: GroupStatsOptions = {},
   ): Promise<GroupStats[]> {
     const which = liveFilter(filter, { mayBeEmpty: true });
-    return await this.client.matching.groupStats(which, parseTopGroups(options), options);
+    return await this.client.reads.groupStats(which, parseTopGroups(options), options);
   }
 
   /** Removes delays, also dead letters; with `running: 'abort'`, also those that run. */

@@ -204,7 +204,7 @@ export class DelayService {
   ): Promise<DelayInfo<N> | null> {
     const chosen = this.#chosenBy(options);
     if (chosen) return await chosen.find(name, key, options);
-    return await this.client.matching.find(parseNameAndKey(name, key, options), options);
+    return await this.client.reads.find(parseNameAndKey(name, key, options), options);
   }
 
   /**
@@ -214,7 +214,7 @@ export class DelayService {
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
     const chosen = this.#chosenBy(options);
     if (chosen) return await chosen.history(name, key, options);
-    return await this.client.matching.historyOfKey(parseNameAndKey(name, key, options), options);
+    return await this.client.reads.historyOfKey(parseNameAndKey(name, key, options), options);
   }
 
   /** Makes the dead letter of that key due now, with all its attempts. */

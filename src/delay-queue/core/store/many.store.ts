@@ -10,6 +10,7 @@ import {
   numbers,
   type OwnAttempt,
   type Placed,
+  type Target,
 } from './rows/delay-rows.js';
 import {
   cancelSql,
@@ -28,11 +29,6 @@ import {
   type PlacedRow,
   targetColumns,
 } from './write-answers.js';
-
-/** The delays that one call lists, without duplicates, in lock order. */
-export type TargetList =
-  | { of: 'keys'; targets: readonly NameAndKey[] }
-  | { of: 'ids'; targets: readonly { id: number }[] };
 
 export type ManyVerb = 'cancel' | 'erase' | 'reschedule' | 'runNow' | 'retryDead' | 'discardDead';
 
@@ -84,9 +80,10 @@ export class ManyStore {
 
   /**
    * @param runner of a transaction
+   * @param targets all by key or all by id, without duplicates, in lock order
    * @param own the calling attempts; their rows answer `running`
    * @param to only for `reschedule`
-   * @param filter for a list of ids: an id that no longer matches is `absent`
+   * @param filter for ids: one that no longer matches is `absent`
    * @param by who asked for it
    * @returns one result per item; the verbs for dead letters answer `absent` where there is none
    * @throws DelayUnstableError in a transaction of our own
@@ -94,7 +91,7 @@ export class ManyStore {
   async change(
     verb: ManyVerb,
     runner: Runner,
-    list: TargetList,
+    targets: readonly Target[],
     own: readonly OwnAttempt[],
     {
       to,
@@ -102,11 +99,14 @@ export class ManyStore {
       by,
     }: { to?: MoveTo | undefined; filter?: RowFilter; by?: string | undefined } = {},
   ): Promise<Changed[]> {
-    const results = list.targets.map((): Changed => ABSENT);
-    let open: readonly number[] = [...list.targets.keys()];
+    const results = targets.map((): Changed => ABSENT);
+    let open: readonly number[] = [...targets.keys()];
     const look = async (): Promise<true | undefined> => {
+      const asked: readonly Target[] = open.map((index) => targets[index] as Target);
       const parameters: string[] = [
-        ...listColumns(list, open),
+        ...(areIds(asked)
+          ? [numbers(asked.map(({ id }) => id))]
+          : targetColumns(asked as readonly NameAndKey[])),
         ...(to === undefined ? [] : moveColumns(Array<MoveTo>(open.length).fill(to))),
         ...(OF_DEAD_LETTERS.includes(verb) ? [] : fenceColumns(own)),
       ];
@@ -117,7 +117,7 @@ export class ManyStore {
           this.#tables,
           this.kept,
           chooseLockWait(runner),
-          list.of === 'keys' ? Targets.KEYS : Targets.whereIds(condition?.sql),
+          areIds(asked) ? Targets.whereIds(condition?.sql) : Targets.KEYS,
           byWhom,
         ),
         [...parameters, ...(condition?.parameters ?? [])],
@@ -126,7 +126,7 @@ export class ManyStore {
       for (const row of rows) {
         const index = open[Number(row.ord) - 1] as number;
         if (row.verdict === 'again') again.push(index);
-        else results[index] = readChanged(row, list.targets[index]);
+        else results[index] = readChanged(row, targets[index]);
       }
       open = again;
       return open.length === 0 || undefined;
@@ -163,9 +163,5 @@ function readChanged(row: ChangedRow, target: object | undefined): Changed {
   };
 }
 
-function listColumns(list: TargetList, indexes: readonly number[]): string[] {
-  if (list.of === 'ids') {
-    return [numbers(indexes.map((index) => (list.targets[index] as { id: number }).id))];
-  }
-  return targetColumns(indexes.map((index) => list.targets[index] as NameAndKey));
-}
+const areIds = (targets: readonly Target[]): targets is readonly { id: number }[] =>
+  targets.every((target) => 'id' in target);

@@ -74,6 +74,11 @@ export class StatementSize {
   }
 }
 
+/** The items in order, `most` at a time. */
+export function* chunks<Item>(items: readonly Item[], most: number): Generator<readonly Item[]> {
+  for (let from = 0; from < items.length; from += most) yield items.slice(from, from + most);
+}
+
 /**
  * Runs a statement for all items, as many at a time as `size` allows. A part that is too large, or
  * holds an item that is refused for good, is repeated in halves at once. An item that fails alone

@@ -23,6 +23,9 @@ export interface NameAndKey<N extends string = string> {
   key: string;
 }
 
+/** A delay, as a call names it. */
+export type Target = NameAndKey | { id: number };
+
 interface Keyed {
   readonly name: string;
   readonly key: string | null;
