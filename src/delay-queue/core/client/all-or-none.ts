@@ -44,19 +44,15 @@ export class AllOrNone {
         const placed = await this.#atOnce(sorted, runner);
         if (placed !== undefined) return { placed };
       }
-      const { length } = sorted;
-      return await this.transactions.runSized(
-        this.#size,
-        transaction,
-        length,
-        async (most, its, itsRunner) => {
+      return await this.#size.runAll(sorted.length, joined !== undefined, (most) =>
+        this.transactions.run(transaction, async (its, itsRunner) => {
           const timed = await withFirstInstants(this.store, itsRunner, sorted);
           const placed: Placed[] = [];
           for (const part of chunks(timed, most)) {
             placed.push(...(await this.selfReschedules.scheduleAll(its, itsRunner, part)));
           }
           return { placed, joined: its };
-        },
+        }),
       );
     });
   }

@@ -46,16 +46,12 @@ export class ManyWrites {
     const lists = inLists(targets);
     const { changed, joined } = await transaction.inOrder(targets.filter(isKeyed), async () => {
       await first?.();
-      const { length } = targets;
-      return await this.transactions.runSized(
-        this.#size,
-        transaction,
-        length,
-        async (most, its, runner) => {
+      return await this.#size.runAll(targets.length, transaction.joined !== undefined, (most) =>
+        this.transactions.run(transaction, async (its, runner) => {
           const parts = lists.flatMap((list) => [...chunks(list, most)]);
           const how = { to, by: options.by };
           return { changed: await this.write(verb, parts, its, runner, how), joined: its };
-        },
+        }),
       );
     });
     await this.announce(joined, changed.values());

@@ -122,16 +122,14 @@ export class Matching {
     most: number,
     found: (runner: Runner, limit: number) => Promise<readonly number[]>,
   ): Promise<{ ids: readonly number[]; isLast: boolean; changed: Map<number, Changed> }> {
-    const { joined, ...written } = await this.transactions.runSized(
-      this.#size,
-      transaction,
-      most,
-      async (limit, its, runner) => {
+    const isCallers = transaction.joined !== undefined;
+    const { joined, ...written } = await this.#size.runAll(most, isCallers, (limit) =>
+      this.transactions.run(transaction, async (its, runner) => {
         const ids = await found(runner, limit);
         const page = ids.map((id, index) => ({ target: { id }, index }));
         const changed = await this.many.write(verb, [page], its, runner, { to, filter, by });
         return { ids, isLast: ids.length < limit, changed, joined: its };
-      },
+      }),
     );
     await this.many.announce(joined, written.changed.values());
     return written;

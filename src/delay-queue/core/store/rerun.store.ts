@@ -2,8 +2,8 @@ import type { HistoryKept } from '../config/options.js';
 import { byPurpose } from '../database/prepared-statements.js';
 import { type Runner, given } from '../database/runner.js';
 import { type Installation, qualifiedTables } from '../database/tables.js';
-import type { AsText } from './rows/answers.js';
-import { toNumber } from './rows/columns.js';
+import { type AsText, readRows } from './rows/answers.js';
+import { reader, toNumber } from './rows/columns.js';
 import {
   type Wake,
   type NewDelay,
@@ -14,7 +14,7 @@ import {
 } from './rows/delay-rows.js';
 import { chooseLockWait } from './held-rows.js';
 import type { LockWait } from './sql/fragments/clock.js';
-import { askRerunSql, dropRerunsSql, rerunsSql, rerunSql } from './sql/schedule.sql.js';
+import { askRerunSql, dropRerunsSql, RERUN, rerunsSql, rerunSql } from './sql/schedule.sql.js';
 import { newDelayColumns, extrasText } from './write-answers.js';
 
 export interface Rerun {
@@ -29,7 +29,7 @@ export interface RerunPlaced {
   nowMs: number;
 }
 
-type RerunAnswer = AsText<'now_ms', 'id' | 'epoch' | 'group_id' | 'wake_ms'>;
+const readPlacedRerun = reader(RERUN);
 
 /** Calls that met their key running, stored until that run ends. */
 export class RerunStore {
@@ -106,18 +106,10 @@ export class RerunStore {
    * another call writes to it; null when a newer delay waits
    */
   async place(runner: Runner, { name, key }: Rerun): Promise<RerunPlaced | null | undefined> {
-    const [row] = await runner.query<RerunAnswer>(this.#sql.rerun, [name, key]);
+    const [row] = await readRows(runner, this.#sql.rerun, [name, key], readPlacedRerun);
     if (row === undefined) return undefined;
-    if (row.id === null) return null;
-    const wake: Wake = {
-      id: Number(row.id),
-      epoch: Number(row.epoch),
-      name,
-      group: row.group_id,
-      wakeMs: Number(row.wake_ms),
-      stalled: false,
-      failed: false,
-    };
-    return { wake, nowMs: Number(row.now_ms) };
+    const { id, nowMs, ...placed } = row;
+    if (id === null) return null;
+    return { wake: { id, name, ...placed, stalled: false, failed: false }, nowMs };
   }
 }

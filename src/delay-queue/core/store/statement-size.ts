@@ -1,4 +1,10 @@
-import { isLasting, isTooLarge, isTooMuch, readSqlState } from '../database/driver-errors.js';
+import {
+  isLasting,
+  isRefusedByServer,
+  isTooLarge,
+  isTooMuch,
+  readSqlState,
+} from '../database/driver-errors.js';
 import type { TaskHealth } from '../tasks/task-health.js';
 
 /** A slower statement is followed by smaller ones, well before the limit of 10 s ends it. */
@@ -58,6 +64,31 @@ export class StatementSize {
     } catch (error) {
       if (isTooLarge(error) && this.#now < asked) return undefined;
       throw error;
+    }
+  }
+
+  /**
+   * Runs statements for `total` items, at most `most` in each, in one transaction. Repeats them with
+   * smaller ones when the server has refused one as too large: nothing was written then.
+   * @param isOnce a caller's transaction, which has failed then, and is the caller's to repeat
+   */
+  async runAll<Answer>(
+    total: number,
+    isOnce: boolean,
+    statements: (most: number) => Promise<Answer>,
+  ): Promise<Answer> {
+    for (;;) {
+      const most = Math.max(1, Math.min(this.#now, total));
+      const beganAtMs = performance.now();
+      try {
+        const answer = await statements(most);
+        this.worked(most, (performance.now() - beganAtMs) / Math.ceil(total / most));
+        return answer;
+      } catch (error) {
+        if (!isRefusedByServer(error) || !isTooMuch(error)) throw error;
+        this.failed(most);
+        if (isOnce || most === 1) throw error;
+      }
     }
   }
 

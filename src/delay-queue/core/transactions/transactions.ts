@@ -4,16 +4,9 @@ import type { DelayTransaction, InTransaction } from '../api/delay.js';
 import { DelayInvalidError, DelayShutdownError } from '../api/errors.js';
 import { ownOption, readable, shown } from '../config/known-options.js';
 import { bring, UNCOMPILED } from '../database/connection-config.js';
-import {
-  dropData,
-  explainError,
-  isRefusedByServer,
-  isTooMuch,
-  ServerError,
-} from '../database/driver-errors.js';
+import { dropData, explainError, ServerError } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import { owningDataSource, SessionWatch } from '../database/session-watch.js';
-import type { StatementSize } from '../store/statement-size.js';
 import { CallsInOrder } from './calls-in-order.js';
 import { ForeignTransaction } from './foreign-transaction.js';
 import {
@@ -123,36 +116,8 @@ export class Transactions {
     return ignoreRejection(arrived);
   }
 
-  /**
-   * Runs a call's statements in one transaction. Repeats it with smaller statements when one of them
-   * exceeded a limit of the server; nothing was written then. A caller's transaction has failed, and is
-   * the caller's to repeat.
-   * @param total items of all statements together
-   * @param write sends at most `most` items in a statement
-   */
-  async runSized<Result>(
-    size: StatementSize,
-    transaction: CallersTransaction,
-    total: number,
-    write: (most: number, joined: Joined, runner: Runner) => Promise<Result>,
-  ): Promise<Result> {
-    for (;;) {
-      const most = Math.max(1, Math.min(size.now, total));
-      const beganAtMs = performance.now();
-      try {
-        const result = await this.#run(transaction, (joined, its) => write(most, joined, its));
-        size.worked(most, (performance.now() - beganAtMs) / Math.ceil(total / most));
-        return result;
-      } catch (error) {
-        if (!isRefusedByServer(error) || !isTooMuch(error)) throw error;
-        size.failed(most);
-        if (transaction.joined !== undefined || most === 1) throw error;
-      }
-    }
-  }
-
-  /** In the caller's open transaction, or in one that ends here. */
-  async #run<Result>(
+  /** Runs a call's statements in the caller's open transaction, or in one that ends here. */
+  async run<Result>(
     { joined, runner }: CallersTransaction,
     write: (joined: Joined, runner: Runner) => Promise<Result>,
   ): Promise<Result> {

@@ -7,7 +7,15 @@ import {
   wholeEpochMs,
   wholeMs,
 } from '../../database/tables.js';
-import { andLogged, EXTRA_COLUMNS, extrasFrom, historyExtras } from '../rows/columns.js';
+import {
+  andLogged,
+  asNumber,
+  asText,
+  EXTRA_COLUMNS,
+  extrasFrom,
+  historyExtras,
+  selected,
+} from '../rows/columns.js';
 import { instantOrNull, keyOrNull, maximumOrNull } from '../rows/delay-rows.js';
 import {
   besideInput,
@@ -363,9 +371,18 @@ done AS (
   state: "'discarded'",
   node: 'NULL',
 })}
-SELECT n.id::text AS id, n.epoch::text AS epoch, n.group_id, ${epochMs('n.wake_at')}::text AS wake_ms,
-       ${epochMs('clock.now')}::text AS now_ms
+SELECT ${selected(RERUN)}
 FROM clock, done LEFT JOIN (SELECT * FROM moved UNION ALL SELECT * FROM placed) n ON true`;
+
+/** The delay that was written. */
+export const RERUN = {
+  /** Null: none. */
+  id: asNumber<number | null>('n.id'),
+  epoch: asNumber('n.epoch'),
+  group: asText<string | null>('n.group_id'),
+  wakeMs: asNumber(epochMs('n.wake_at')),
+  nowMs: asNumber(epochMs('clock.now')),
+};
 
 const CREATED_AT = 'CASE WHEN w.max_wait_ms IS NULL THEN clock.now ELSE w.created_at END';
 
