@@ -117,7 +117,7 @@ export const CALLS = {
       ),
       patch(
         OUTSIDE,
-        '  #write<Row>(sql: string, parameters: unknown[], limitMs = this.limitMs): Promise<Row[]> {\n',
+        '  /** @param explained says of an error',
         `  async #writeLater(sql, parameters) {
     const runner = this.dataSource.createQueryRunner();
     try {
@@ -134,9 +134,12 @@ export const CALLS = {
     }
   }
 
-  #write<Row>(sql: string, parameters: unknown[], limitMs = this.limitMs): Promise<Row[]> {
-    if (${IS_PLACE}) return this.#writeLater(sql, parameters);
-`,
+  /** @param explained says of an error`,
+      ),
+      patch(
+        OUTSIDE,
+        '    limitMs = this.limitMs,\n  ): Promise<Row[]> {\n',
+        `    limitMs = this.limitMs,\n  ): Promise<Row[]> {\n    if (${IS_PLACE}) return this.#writeLater(sql, parameters);\n`,
       ),
     ],
     seconds: 20,

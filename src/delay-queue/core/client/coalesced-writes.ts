@@ -191,7 +191,7 @@ export class CoalescedWrites {
     this.#expireNext();
   }
 
-  /** Writes in lock order, as every caller does. */
+  /** Writes in lock order, like every caller. */
   async #scheduleTogether(delays: readonly NewDelay[], answer: BatchAnswer): Promise<void> {
     const { sorted, indexes } = inLockOrder(delays);
     await this.store.placeTogether(this.outside.together, sorted, (position, placed) =>

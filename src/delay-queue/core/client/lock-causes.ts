@@ -13,13 +13,13 @@ const HELD_MS_MIN = 1_000;
 /** What the node that holds a delay knows of its attempt. */
 export interface HeldAttempt {
   hasCalled: boolean;
-  /** Of the session of its transaction, if it has one. */
+  /** The server process of its transaction's session, if it has one. */
   pid: number | undefined;
 }
 
 /** What the row does not tell of its attempt. */
 export interface AttemptSurroundings {
-  /** Of the sessions that may run it. */
+  /** What the sessions that may run it wait for. */
   waits: readonly SessionWait[];
   /** Undefined: another node holds it. */
   held: HeldAttempt | undefined;
@@ -33,7 +33,7 @@ export class LockCauses {
     private readonly around: AttemptSurroundings,
   ) {}
 
-  /** Of an attempt of another node, its row does not tell whether its handler has been called. */
+  /** Whether its handler has been called; the row of another node's attempt does not tell. */
   get isBegun(): boolean {
     return this.around.held?.hasCalled !== false;
   }

@@ -24,7 +24,7 @@ import { combineStats, HISTORY_MAX, toInfo, toListed } from './results.js';
 
 /** What this process knows of the attempts that it holds. */
 export interface HeldAttempts {
-  /** Of the sessions that its handlers may use. */
+  /** The server processes of the sessions that its handlers may use. */
   readonly handlersPids: number[];
   /** Undefined: that delay is not held here. */
   held(id: number): HeldAttempt | undefined;

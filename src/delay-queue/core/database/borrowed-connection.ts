@@ -12,7 +12,7 @@ const CONNECT_SHARE = 2 / 3;
 
 /**
  * A connection of the application's pool, for statements outside of a caller's transaction. It is
- * closed if it does not answer in time: on one that died silently a statement would wait for ever.
+ * closed if it does not answer in time: on one that died silently a statement would never return.
  * The waits for the connection and for its first answer share one limit.
  */
 export class BorrowedConnection implements Runner {
@@ -84,7 +84,7 @@ export class BorrowedConnection implements Runner {
     throw new Error(`the server did not answer within ${this.limitMs} ms`);
   }
 
-  /** After a look, the caller does not wait for its COMMIT, and only then is the connection free. */
+  /** A reader does not wait for its COMMIT, after which the connection is free. */
   async release(): Promise<void> {
     if (this.#ending === undefined) return this.runner.release();
     const release = (): Promise<void> => this.runner.release();

@@ -11,7 +11,7 @@ export type ConnectionConfig = Omit<PoolConfig, 'Client' | 'onConnect'> & {
 /** A statement of ours takes milliseconds; one that hangs is on a half-open connection. */
 export const QUERY_TIMEOUT_MS = 15_000;
 
-/** By default `pg` waits for ever on a connection that died silently. */
+/** By default `pg` waits forever on a connection that died silently. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**

@@ -120,7 +120,7 @@ export class PgManager {
     return (this.queryRunner ?? this.dataSource).query(sql, parameters);
   }
 
-  /** Of a transaction: a savepoint in it. */
+  /** Within a transaction, runs `work` in a savepoint. */
   transaction<Result>(work: Work<Result>): Promise<Result> {
     const { queryRunner: runner } = this;
     return runner === undefined ? this.dataSource.transaction(work) : inTransaction(runner, work);

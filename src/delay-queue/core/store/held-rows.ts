@@ -30,7 +30,7 @@ export async function untilStable<Result>(
   }
 }
 
-/** How a statement waits for a row in that transaction: ours may not take for ever. */
+/** How a statement waits for a row in that transaction: ours must not wait forever. */
 export const chooseLockWait = ({ transaction }: Runner): 'waits' | 'a while' =>
   transaction === 'callers' ? 'waits' : 'a while';
 

@@ -50,7 +50,7 @@ export class ZoneStore {
     });
   }
 
-  /** Of recurring delays with these names, or of all. */
+  /** The time zones of recurring delays with these names, or of all. */
   zones(names?: readonly string[]): Promise<string[]> {
     const parameters = [names ? texts(names) : null];
     return readRows(this.runner, this.#sql.zones, parameters, ({ zone }: AsText<'zone'>) => zone);

@@ -213,7 +213,7 @@ export class AttemptSession {
 
   /**
    * Ends the session on both sides. On a dead connection, the handler's statement or its ROLLBACK
-   * would otherwise wait for ever, and the pool would be one connection short.
+   * would otherwise never return, and the pool would be one connection short.
    */
   async #end(): Promise<void> {
     if (this.#isReleased) return;

@@ -126,7 +126,7 @@ export function surroundingBy(resolve: (() => unknown) | undefined): Surrounding
   };
 }
 
-/** Of another library: a manager can send statements, too. */
+/** Whether it is another library's transaction: a manager can send statements, too. */
 const isForeign = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&

@@ -24,13 +24,18 @@ import { TransactionEnds } from './commit-hooks.js';
  */
 export class OutsideTransactions {
   /** Reads, on the application's pool. */
-  readonly reads: Runner = { query: (sql, parameters) => this.#read(sql, parameters) };
+  readonly reads: Runner = {
+    query: (sql, parameters) => this.#send('query', withoutEffect, sql, parameters),
+  };
   /** Reads of many rows, or with a large plan: see {@link BorrowedConnection.look}. */
-  readonly looks: Runner = { query: (sql, parameters) => this.#read(sql, parameters, 'look') };
+  readonly looks: Runner = {
+    query: (sql, parameters) => this.#send('look', withoutEffect, sql, parameters),
+  };
   /** The same on the engine's connections for callers, if one is free. */
   readonly aside: Runner = { query: (sql, parameters) => this.#aside(sql, parameters) };
   readonly writes: Runner = {
-    query: (sql, parameters) => despiteDeadlocks(() => this.#write(sql, parameters)),
+    query: (sql, parameters) =>
+      despiteDeadlocks(() => this.#send('query', asOutcome, sql, parameters)),
   };
   /** Writes for many callers: on the engine's connections for callers, with TypeORM's errors. */
   readonly together: Runner = {
@@ -86,36 +91,29 @@ export class OutsideTransactions {
       if (isOfSession(error)) throw withoutEffect(error);
       throw await asTypeorms(this.dataSource, sql, error as Error);
     }
-    return this.#write<Row>(sql, parameters, byMs - performance.now());
-  }
-
-  #write<Row>(sql: string, parameters: unknown[], limitMs = this.limitMs): Promise<Row[]> {
-    return this.#borrowed(async (connection) => {
-      try {
-        return await connection.query<Row>(sql, parameters);
-      } catch (error) {
-        throw asOutcome(error);
-      }
-    }, limitMs);
+    return this.#send<Row>('query', asOutcome, sql, parameters, byMs - performance.now());
   }
 
   async #aside<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
     const byMs = performance.now() + this.limitMs;
     const rows = await this.engine.callers?.tryQuery<Row>(sql, parameters).catch(() => undefined);
-    return rows ?? (await this.#read<Row>(sql, parameters, 'look', byMs - performance.now()));
+    if (rows !== undefined) return rows;
+    return this.#send<Row>('look', withoutEffect, sql, parameters, byMs - performance.now());
   }
 
-  #read<Row>(
+  /** @param explained says of an error whether the statement may have happened */
+  #send<Row>(
+    how: 'query' | 'look',
+    explained: (error: unknown) => unknown,
     sql: string,
     parameters: unknown[],
-    how: 'query' | 'look' = 'query',
     limitMs = this.limitMs,
   ): Promise<Row[]> {
     return this.#borrowed(async (connection) => {
       try {
         return await connection[how]<Row>(sql, parameters);
       } catch (error) {
-        throw withoutEffect(error);
+        throw explained(error);
       }
     }, limitMs);
   }

@@ -107,7 +107,7 @@ class Lexer {
     if (this.#words.length < WORDS_MAX) this.#words.push(word);
   }
 
-  /** Much as psql does it. */
+  /** Follows psql's own counting. */
   #countBody(word: string): void {
     // After `CREATE OR` only `REPLACE` can follow.
     const [create, second, , fourth] = this.#words;

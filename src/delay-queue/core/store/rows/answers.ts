@@ -92,7 +92,7 @@ export const readClaimed = (row: ClaimAnswer) => ({
 
 export type ClaimedRow = ReturnType<typeof readClaimed>;
 
-/** Of a row that becomes a dead letter. */
+/** Reads a row that becomes a dead letter. */
 export const readOnDead = (row: ClaimAnswer & AsText<never, 'last_error'>) =>
   Object.assign(readClaimed(row), { last_error: row.last_error });
 

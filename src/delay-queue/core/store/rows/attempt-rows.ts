@@ -71,7 +71,7 @@ export interface Unread extends Fence {
 
 /** An occurrence that has ended; its delay goes on. */
 export interface EndedOccurrence extends Fence {
-  /** Of the occurrence. */
+  /** When the occurrence was due. */
   dueMs: number;
   /** Undefined: it was the last one, and the row leaves the table. */
   nextMs: number | undefined;

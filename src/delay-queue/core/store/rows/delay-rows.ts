@@ -59,7 +59,7 @@ export interface Placed<Verdict extends string = string> {
 /** Name and key as one text; no name has a space in it. */
 export const keyText = ({ name, key }: Keyed): string => `${name} ${key}`;
 
-/** A row that some node must look at: what the read-ahead keeps, never a payload. */
+/** A row that some node must handle: what the read-ahead keeps, never a payload. */
 export interface Wake extends Fence {
   name: string;
   group: string | null;
@@ -108,7 +108,7 @@ interface PageOfWakes {
 
 export interface LoadedPage extends PageOfWakes {
   nodes: [id: string, names: string[]][];
-  /** Of the previous heartbeat under the same name; null: none. */
+  /** The instance that sent the previous heartbeat under the same name; null: none. */
   lastInstance: string | null;
   /** Whether the server that answers knows this node's lock; null: the node has none. */
   isHeld: boolean | null;

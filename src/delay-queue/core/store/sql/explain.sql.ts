@@ -38,8 +38,9 @@ const READ = `d.id, d.name, d.key, d.group_id, d.due_at, d.wake_at, d.leased_unt
          d.attempts, d.max_attempts, d.last_error, d.attempt_log, d.xmax`;
 
 /**
- * Whose open transaction has locked or changed the row. A row names the last transaction that locked it, and each open one holds a lock on its own
- * number. Several that share the row have a number of another kind, and are not found.
+ * Whose open transaction has locked or changed the row. A row names the last transaction that
+ * locked it, and each open one holds a lock on its own number. Several that share the row have a
+ * number of another kind, and are not found.
  */
 const HOLDER_OF_ROW = `(
   SELECT pg_catalog.json_build_object('session', ${lockSession('l.pid', 'a')})

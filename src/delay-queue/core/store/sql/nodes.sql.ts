@@ -36,7 +36,7 @@ WITH deleted AS (
 )
 SELECT pg_catalog.count(*)::text AS count FROM deleted`;
 
-/** Rows read, at most. If there are more, the node looks again when the last of these is due. */
+/** Most rows that it reads. If there are more, the node reads again when the last of these is due. */
 const LOOKS_AT_MAX = 1_000;
 
 /**
