@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
+  type Delay,
   delayQueueMigrations,
   OnDeadDelay,
   OnDelay,
+  type OwnTransactionDelayContext,
   RepeatDelay,
   runMigrations,
 } from 'nestjs-delay-queue';
@@ -46,6 +48,11 @@ const isOurs = (text: string): boolean =>
 class Others {
   @OnDeadDelay('test.fails')
   die(): void {}
+
+  @OnDelay('test.own', { transactional: 'own' })
+  async complete(_delay: Delay, ctx: OwnTransactionDelayContext): Promise<void> {
+    await inTransaction((tx) => ctx.complete(tx));
+  }
 
   @OnDelay('test.recurs')
   @RepeatDelay('test.recurs', { every: '1h', payload: 1 })
@@ -100,6 +107,16 @@ const open = (): Promise<DataSource> =>
     migrations: delayQueueMigrations(),
   }).initialize();
 
+/** In a transaction of the application's own. */
+async function inTransaction(work: (tx: Client) => Promise<unknown>): Promise<void> {
+  const tx = new Telling({ connectionString: database.url });
+  await tx.connect();
+  await tx.query('BEGIN');
+  await work(tx);
+  await tx.query('COMMIT');
+  await tx.end();
+}
+
 /** Of a database, and of a node on it. */
 async function live(): Promise<void> {
   const source = await open();
@@ -136,11 +153,13 @@ async function lives(): Promise<void> {
   const ends = [
     ended('completed', 'test.plain'),
     ended('completed', 'test.fenced'),
+    ended('completed', 'test.own'),
     ended('dead', 'test.fails'),
   ];
   await delays.schedule('test.plain', 1, { after: 20, key: 'k' });
   await delays.schedule('test.fenced', 1, { after: 0, key: 'k', group: 'g' });
   await delays.schedule('test.fails', 1, { after: 0, key: 'k' });
+  await inTransaction((tx) => delays.schedule('test.own', 1, { after: 0, key: 'k', tx }));
   await Promise.all(ends);
   const again = ended('dead', 'test.fails');
   await delays.retryDead('test.fails', 'k');

@@ -26,7 +26,8 @@ export const queuesIn = (modules: ModulesContainer): Queue[] =>
 /** `DelayService` of all queues. One queue needs no choice: then the list is empty. */
 export const ALL_SERVICES_PROVIDER: FactoryProvider<() => readonly DelayService[]> = {
   provide: ALL_SERVICES,
-  inject: [ModulesContainer],
+  // Of another copy of Nest there is none; the module says so.
+  inject: [{ token: ModulesContainer, optional: true }],
   useFactory: (modules: ModulesContainer) => {
     let all: DelayService[] | undefined;
     return () => {

@@ -3,6 +3,7 @@ import { DelayInvalidError } from '../api/errors.js';
 import { readable, shown } from '../config/known-options.js';
 import { asServerError, dropData } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
+import { ON_PRIMARY } from '../database/tables.js';
 import { asColumns, asTexts, PRESENT_NUMBER } from '../database/text-statement.js';
 import { CallsInOrder } from './calls-in-order.js';
 import { isManager } from './handler-context.js';
@@ -72,7 +73,7 @@ export class ForeignTransaction {
 
   /** The number is the same in all savepoints. */
   async #begin(): Promise<string> {
-    const sql = 'SELECT pg_catalog.pg_current_xact_id()::text AS number';
+    const sql = `${ON_PRIMARY} SELECT pg_catalog.pg_current_xact_id()::text AS number`;
     const [row] = await this.#send<{ number: string }>(sql, []);
     if (row === undefined) throw answeredNothing();
     return row.number;
@@ -84,7 +85,7 @@ export class ForeignTransaction {
     if (rows.some((row) => Object.values(row as object).some((value) => value !== null)))
       return rows;
     const [now] = await this.#send<{ number: string | null }>(
-      `SELECT ${PRESENT_NUMBER} AS number`,
+      `${ON_PRIMARY} SELECT ${PRESENT_NUMBER} AS number`,
       [],
     );
     if (now?.number !== number) throw isOver();
