@@ -20,13 +20,13 @@ import { DelayClient } from './core/client/delay-client.js';
 import {
   checkAsyncOptions,
   checkModuleOptions,
-  type DelayQueueOptions,
   GIVEN_OPTIONS,
   RESOLVED_OPTIONS,
   type ResolvedOptions,
+  resolveOptions,
 } from './core/config/options.js';
 import { DEFAULT_QUEUE, EVENTS, HEALTH, WHEEL } from './core/config/queue-names.js';
-import { resolveOptions } from './core/config/resolve-options.js';
+import type { DelayQueueOptions } from './core/api/options.js';
 import {
   DATA_SOURCE,
   DATA_SOURCE_PROVIDER,

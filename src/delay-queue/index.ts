@@ -36,7 +36,7 @@ export {
   type DelayQueueOptionsFactory,
 } from './delay-queue.module.js';
 export type { DataSourceChoice } from './core/database/chosen-data-source.js';
-export type { DelayHistoryOptions, DelayQueueOptions } from './core/config/options.js';
+export type * from './core/api/options.js';
 export { DelayAdmin } from './core/module/delay.admin.js';
 export { DelayHealth } from './ops/delay.health.js';
 export type * from './core/api/health.js';
@@ -90,12 +90,8 @@ export {
   type RepeatDelayOptions,
 } from './core/handlers/decorators.js';
 export type { LimitOptions } from './core/handlers/handler-limits.js';
-export type { BackoffFunction, BackoffOptions } from './core/config/backoff.js';
-export type { DelayEnhancers } from './core/config/options.js';
 export { delayCallOf } from './core/handlers/delay-request.js';
 export type { DelayBatchRequest, DelayRequest } from './core/handlers/delay-request.js';
-export type { PayloadSchema, SchemaResult, SchemaIssue } from './core/config/payload-schemas.js';
-export type { PayloadCodec, PayloadOwner } from './core/config/payload-codec.js';
 export {
   joinTransaction,
   joinTransactionHost,

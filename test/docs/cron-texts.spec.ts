@@ -2,12 +2,12 @@ import { expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../tools/api-tables/declarations.js';
-import { checkRule, cronIn } from '../support/option-checks.js';
+import { cronIn, parseRepeat } from '../support/option-checks.js';
 
 /** Its first three days from 2027 on; undefined: it is refused. */
 function daysOf(cron: string): string[] | undefined {
   try {
-    checkRule({ cron });
+    parseRepeat({ cron }, 'repeat');
   } catch {
     return undefined;
   }

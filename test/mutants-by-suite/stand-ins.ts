@@ -1,13 +1,13 @@
 import { type Mutant, patch } from './mutant.js';
 
-const ROWS = 'testing/delay-stub.ts';
+const ROWS = 'testing/stub-client.ts';
 
 /** The stand-in for unit tests answers what the table would not. */
 export const STAND_INS: Readonly<Record<string, Mutant>> = {
   'stub-keeps-the-later': {
     about: "has the stand-in replace by `onConflict: 'earlier'` what is due at the same time",
     patches: [
-      patch(ROWS, 'return due < old.dueAt.getTime();', 'return due <= old.dueAt.getTime();'),
+      patch(ROWS, 'return dueMs < old.dueAt.getTime();', 'return dueMs <= old.dueAt.getTime();'),
     ],
     tests: ['integration/testing/stub-contract'],
   },

@@ -33,8 +33,8 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         CODEC,
-        'inTime(adopted(codec.encode(json, ownerOf(owner))), lateCodec)',
-        'codec.encode(json, ownerOf(owner))',
+        'inTime(adopted(codec.encode(json, onlyOwner(owner))), lateCodec)',
+        'codec.encode(json, onlyOwner(owner))',
       ),
       patch(
         CODEC,

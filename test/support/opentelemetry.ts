@@ -14,7 +14,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 
-export { METRICS } from '../../src/delay-queue/opentelemetry/names.js';
+export { COUNTERS, GAUGES, HISTOGRAMS } from '../../src/delay-queue/opentelemetry/instruments.js';
 
 /** The SDK as an application sets it up, with exporters in memory. */
 export class Sdk {

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import {
   checkSchema,
   DelayAdmin,
-  parseDurationBetween,
+  durationIn,
   type DelayClient,
   PgDataSource,
   readingClient,
@@ -96,7 +96,7 @@ export async function withSession<Result>(
 export function loadEveryFrom(given: Arguments): number | undefined {
   const text = given.text('load-every');
   // Below the longest horizon.
-  return text === undefined ? undefined : parseDurationBetween(text, 'load-every', '100ms', '59m');
+  return text === undefined ? undefined : durationIn('100ms', '59m')(text, 'load-every');
 }
 
 /** @throws WrongUsage */

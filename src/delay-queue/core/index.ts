@@ -8,6 +8,6 @@ export * from './api/events.js';
 export * from './api/explanation.js';
 export * from './api/health.js';
 export * from './api/log-lines.js';
+export * from './api/options.js';
 export * from './api/selection.js';
 export * from './api/telemetry.js';
-export type { DelayQueueOptions } from './config/options.js';

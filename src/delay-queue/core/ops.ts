@@ -12,29 +12,31 @@ export { hears, startListening, stopListening } from './cluster/hearing.js';
 export {
   checkGroup,
   checkId,
-  checkInteger,
   checkKey,
   checkName,
   checkText,
+  integer,
+  isPlainArray,
 } from './config/checks.js';
 export {
   type DueTime,
+  durationIn,
   type MoveTo,
-  parseDurationBetween,
   parseDurationMs,
   parseRescheduleTo,
   parseWhen,
 } from './config/durations.js';
-export { instantOf, parseInstant } from './config/instants.js';
+export { checkInstant, parseInstant } from './config/instants.js';
+export { checkKnownOptions, parseByTable } from './config/known-options.js';
+export { atStart, blamedOn } from './config/refusals.js';
+export { shown } from './config/shown.js';
 export {
-  atStart,
-  blamedOn,
-  checkKnownOptions,
-  isPlainArray,
-  shown,
-} from './config/known-options.js';
-export { GIVEN_OPTIONS, RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
-export { checkSchema, resolveOptions } from './config/resolve-options.js';
+  checkSchema,
+  GIVEN_OPTIONS,
+  RESOLVED_OPTIONS,
+  type ResolvedOptions,
+  resolveOptions,
+} from './config/options.js';
 export { watchPool } from './database/application-pool.js';
 export { postgresDriver, givenPoolOptions } from './database/postgres-driver.js';
 export { DEFAULT_QUEUE, EVENTS } from './config/queue-names.js';
@@ -69,7 +71,7 @@ export { HandlerRegistry } from './handlers/handler.registry.js';
 export { DelayAdmin } from './module/delay.admin.js';
 export { DelayService } from './module/delay.service.js';
 export { DelayWorker } from './module/delay.worker.js';
-export { Recurrence, type StoredRepeat } from './recurrence/recurrence.js';
+export { isSameRule, Recurrence, type StoredRepeat } from './recurrence/recurrence.js';
 export { type Catalogued, type Drift, findDrift, readCatalogue } from './store/checks/drift.js';
 export {
   type Check,

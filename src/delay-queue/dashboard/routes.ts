@@ -1,4 +1,4 @@
-import { checkInteger, LATE, within } from '../core/ops.js';
+import { integer, LATE, within } from '../core/ops.js';
 import { type OperationsPage, type OperationView, rightFor, type Session } from './contract.js';
 import { DelayReader } from './delay-view.js';
 import { notFound } from './exchange.js';
@@ -93,7 +93,7 @@ function operationRoutes(queue: DashboardQueue, streams: LiveStreams, log: Opera
     }),
     get('operations/:id', async ({ id, query, rights }): Promise<OperationView> => {
       const operation = await seen(id, rights);
-      const behind = checkInteger(Number(query.get('after') ?? 0), 'after', 0, 2 ** 31 - 1);
+      const behind = integer(0, 2 ** 31 - 1)(Number(query.get('after') ?? 0), 'after');
       const found = await log.changes(operation.id, behind, CHANGES_PAGE + 1);
       const { shown, last } = firstOf(found, CHANGES_PAGE);
       return {
@@ -123,7 +123,7 @@ function pageIn(query: Asked['query']): { after: string | null; limit: number } 
   const limit = query.get('limit');
   return {
     after: query.get('after'),
-    limit: limit === null ? PAGE_DEFAULT : checkInteger(Number(limit), 'limit', 1, PAGE_MAX),
+    limit: limit === null ? PAGE_DEFAULT : integer(1, PAGE_MAX)(Number(limit), 'limit'),
   };
 }
 

@@ -1,4 +1,4 @@
-import { checkInteger, checkKnownOptions, parseDurationBetween } from '../core/ops.js';
+import { durationIn, integer, parseByTable } from '../core/ops.js';
 
 /** What counts as unhealthy. */
 export interface HealthLimits {
@@ -8,17 +8,24 @@ export interface HealthLimits {
   snapshotAfterMs: number;
 }
 
-const KNOWN = ['lateAfter', 'heldAfter', 'deadLettersMax', 'snapshotAfter'];
+const LIMITS = {
+  lateAfter: [durationIn('1s', '24h'), '1m'],
+  heldAfter: [durationIn('1s', '366d'), '24h'],
+  deadLettersMax: [integer(0, 100_000), 100],
+  snapshotAfter: [durationIn('1s', '7d'), '10m'],
+} as const;
 
 /** @throws DelayInvalidError which option is wrong, and why */
 export function parseHealthLimits(options: unknown, field = 'options'): HealthLimits {
-  const given = checkKnownOptions(options, field, KNOWN);
-  const { lateAfter = '1m', heldAfter = '24h' } = given;
-  const { deadLettersMax = 100, snapshotAfter = '10m' } = given;
+  const { lateAfter, heldAfter, deadLettersMax, snapshotAfter } = parseByTable(
+    options,
+    field,
+    LIMITS,
+  );
   return {
-    lateAfterMs: parseDurationBetween(lateAfter, 'lateAfter', '1s', '24h'),
-    heldAfterMs: parseDurationBetween(heldAfter, 'heldAfter', '1s', '366d'),
-    deadLettersMax: checkInteger(deadLettersMax, 'deadLettersMax', 0, 100_000),
-    snapshotAfterMs: parseDurationBetween(snapshotAfter, 'snapshotAfter', '1s', '7d'),
+    lateAfterMs: lateAfter,
+    heldAfterMs: heldAfter,
+    deadLettersMax,
+    snapshotAfterMs: snapshotAfter,
   };
 }

@@ -16,7 +16,7 @@ import {
   checkKnownOptions,
   checkName,
   GIVEN_OPTIONS,
-  instantOf,
+  checkInstant,
   isManual,
   parseDurationMs,
   RESOLVED_OPTIONS,
@@ -228,7 +228,7 @@ export class DelayTesting {
    * @throws DelayTestingError when it has passed
    */
   async advanceTo(instant: Date): Promise<DelayRun[]> {
-    return await this.#travel.advanceTo(Date.parse(instantOf(instant, 'instant')));
+    return await this.#travel.advanceTo(Date.parse(checkInstant(instant, 'instant')));
   }
 
   /**
@@ -260,7 +260,7 @@ export class DelayTesting {
    */
   async clear(options: ClearOptions = {}): Promise<void> {
     const { now } = checkKnownOptions(options, 'options', ['now']);
-    await this.#travel.clear(now === undefined ? undefined : Date.parse(instantOf(now, 'now')));
+    await this.#travel.clear(now === undefined ? undefined : Date.parse(checkInstant(now, 'now')));
   }
 
   /**

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayInvalidError } from '../../../src/delay-queue/core/api/errors.js';
-import { atStart, blamedOn } from '../../../src/delay-queue/core/config/known-options.js';
-import { checkSchema } from '../../../src/delay-queue/core/config/resolve-options.js';
+import { atStart, blamedOn } from '../../../src/delay-queue/core/config/refusals.js';
+import { checkSchema } from '../../../src/delay-queue/core/config/options.js';
 import { checkKey, checkName } from '../../../src/delay-queue/core/config/checks.js';
 import {
   parseScheduleItem,

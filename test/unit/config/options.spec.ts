@@ -8,8 +8,8 @@ import {
 import {
   checkAsyncOptions,
   checkModuleOptions,
+  resolveOptions,
 } from '../../../src/delay-queue/core/config/options.js';
-import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
 
 const pass = (_: unknown, next: () => Promise<void>): Promise<void> => next();
 

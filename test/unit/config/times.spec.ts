@@ -3,14 +3,14 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import {
   DURATION_MS_MAX,
-  parseDurationBetween,
+  durationIn,
   parseDurationMs,
   parseRescheduleTo,
   parseWhen,
 } from '../../../src/delay-queue/core/config/durations.js';
 
 const upTo = (max: number) => fc.double({ min: 0, max, noNaN: true });
-const leaseMs = (value: unknown): number => parseDurationBetween(value, 'lease', '1s', '1h');
+const leaseMs = (value: unknown): number => durationIn('1s', '1h')(value, 'lease');
 
 /** What is refused stands in `test/hostile/corpus/times.ts`. */
 describe('a duration', () => {

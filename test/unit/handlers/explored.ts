@@ -8,12 +8,9 @@ import { HandlerExplorer } from '../../../src/delay-queue/core/handlers/handler.
 import { Invoker } from '../../../src/delay-queue/core/handlers/invoker.js';
 import { HandlerRegistry } from '../../../src/delay-queue/core/handlers/handler.registry.js';
 import { NestEnhancers } from '../../../src/delay-queue/core/handlers/enhancers.js';
-import {
-  type DelayQueueOptions,
-  RESOLVED_OPTIONS,
-} from '../../../src/delay-queue/core/config/options.js';
+import type { DelayQueueOptions } from '../../../src/delay-queue/core/api/options.js';
+import { RESOLVED_OPTIONS, resolveOptions } from '../../../src/delay-queue/core/config/options.js';
 import { EVENTS } from '../../../src/delay-queue/core/config/queue-names.js';
-import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
 import '../../support/delay-payloads.js';
 
 /** What was called in a test, in order. */

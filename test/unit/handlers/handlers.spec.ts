@@ -13,7 +13,7 @@ import {
   RepeatDelay,
 } from 'nestjs-delay-queue';
 import ts from 'typescript';
-import { parseLimits } from '../../../src/delay-queue/core/handlers/handler-limits.js';
+import { parseLimit } from '../../../src/delay-queue/core/handlers/handler-limits.js';
 import { calls, CTX, DELAY, explored, refusalOf } from './explored.js';
 
 /** A class with one handler. */
@@ -293,14 +293,12 @@ describe('of two modules', () => {
 
 describe('limits of a handler', () => {
   it('are none of what is not said', () => {
-    expect(parseLimits(undefined, undefined)).toBeNull();
-    const none = { concurrency: 0, burst: 0, refillPerMs: 0 };
-    const all = { ...none, concurrency: 5 };
-    expect(parseLimits({ concurrency: 5 }, undefined)).toEqual({ all, perGroup: none });
+    const unlimited = { burst: 0, refillPerMs: 0 };
+    expect(parseLimit({ concurrency: 5 }, 'global')).toEqual({ concurrency: 5, ...unlimited });
   });
 
   it.each([1, 2, 24, 25, 49, 50, 100, 100_000])('let %d begin, and hardly fewer', (max) => {
-    const { all } = parseLimits({ rateLimit: { max, per: '1m' } }, undefined)!;
+    const all = parseLimit({ rateLimit: { max, per: '1m' } }, 'global');
     const refilled = all.refillPerMs * 60_000;
     // What a full bucket holds, and what it gets meanwhile; one by one, the last begins when the minute is over.
     expect(all.burst === 1 ? refilled : all.burst + refilled).toBeCloseTo(max, 6);
@@ -315,6 +313,6 @@ describe('limits of a handler', () => {
     [{ rateLimit: { max: 1, per: '2d' } }, 'global.rateLimit.per'],
     [{ rateLimit: { max: 1, per: 99 } }, 'global.rateLimit.per'],
   ])('%j are refused', (limits, field) => {
-    expect(() => parseLimits(limits, undefined)).toThrow(expect.objectContaining({ field }));
+    expect(() => parseLimit(limits, 'global')).toThrow(expect.objectContaining({ field }));
   });
 });

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { DelayFigures, HealthReason, NameFigures, OverdueFigures } from 'nestjs-delay-queue';
 import { delayChannels, publishEnd } from '../../../src/delay-queue/core/api/channels.js';
-import { ATTRIBUTES, METRICS } from '../../../src/delay-queue/opentelemetry/names.js';
+import { COUNTERS, GAUGES } from '../../../src/delay-queue/opentelemetry/instruments.js';
+import { ATTRIBUTES } from '../../../src/delay-queue/opentelemetry/names.js';
 import { Observer } from '../../../src/delay-queue/opentelemetry/observer.js';
 import { Sdk } from '../../support/opentelemetry.js';
 
@@ -48,13 +49,13 @@ const valuesOf = async (metric: string): Promise<unknown[]> =>
 
 it('what is overdue no more is zero, since an SDK repeats the last value', async () => {
   overdue = [{ name: 'a', heldBy: null, overdue: 7, oldestMs: 61_000, isServed: true }];
-  expect(await valuesOf(METRICS.overdue)).toEqual([7]);
-  expect(await valuesOf(METRICS.oldestOverdue)).toEqual([61]);
+  expect(await valuesOf(GAUGES.overdue[0])).toEqual([7]);
+  expect(await valuesOf(GAUGES.oldestOverdue[0])).toEqual([61]);
   overdue = [{ name: 'a', heldBy: null, overdue: 6, oldestMs: 62_000, isServed: false }];
-  expect(await valuesOf(METRICS.overdue)).toEqual([0, 6]);
+  expect(await valuesOf(GAUGES.overdue[0])).toEqual([0, 6]);
   overdue = [];
-  expect(await valuesOf(METRICS.overdue)).toEqual([0, 0]);
-  expect(await valuesOf(METRICS.oldestOverdue)).toEqual([0, 0]);
+  expect(await valuesOf(GAUGES.overdue[0])).toEqual([0, 0]);
+  expect(await valuesOf(GAUGES.oldestOverdue[0])).toEqual([0, 0]);
 });
 
 it('reasons of health are one, and zero when they are gone', async () => {
@@ -62,7 +63,7 @@ it('reasons of health are one, and zero when they are gone', async () => {
     { reason: 'databaseReadOnly', status: 'down', text: 'no writes' },
     { reason: 'unserved', status: 'degraded', text: '', name: 'a', late: 1, oldestLateMs: 1 },
   ];
-  const [readOnly, unserved] = await sdk.metric(METRICS.unhealthy);
+  const [readOnly, unserved] = await sdk.metric(GAUGES.unhealthy[0]);
   expect([readOnly?.value, unserved?.value]).toEqual([1, 1]);
   expect(readOnly?.attributes).toEqual({
     [ATTRIBUTES.system]: 'nestjs_delay_queue',
@@ -71,14 +72,14 @@ it('reasons of health are one, and zero when they are gone', async () => {
   });
   expect(unserved?.attributes).toMatchObject({ [ATTRIBUTES.destination]: 'a' });
   reasons = [];
-  expect(await valuesOf(METRICS.unhealthy)).toEqual([0, 0]);
+  expect(await valuesOf(GAUGES.unhealthy[0])).toEqual([0, 0]);
 });
 
 it('attempts of a name that is served begin at zero, so that the first dead letter is an increase', async () => {
   names = [{ name: 'a', running: 0, prefetched: 0, concurrency: 10 }];
   // The counters of an export may come before the gauges that know the names.
-  await sdk.metric(METRICS.attempts);
-  const series = await sdk.metric(METRICS.attempts);
+  await sdk.metric(COUNTERS.attempts[0]);
+  const series = await sdk.metric(COUNTERS.attempts[0]);
   const told = series.map(({ attributes, value }) => [attributes[ATTRIBUTES.outcome], value]);
   expect(told).toEqual([
     ['completed', 0],
@@ -90,33 +91,19 @@ it('attempts of a name that is served begin at zero, so that the first dead lett
 it('statements of another node are not its own', async () => {
   const { load } = delayChannels;
   publishEnd(load, { node: 'elsewhere', count: 1 });
-  expect(await sdk.metric(METRICS.statements)).toEqual([]);
+  expect(await sdk.metric(COUNTERS.statements[0])).toEqual([]);
   publishEnd(load, { node: 'here', count: 2 });
   publishEnd(load, { node: 'here', count: 0, error: new RangeError('no') });
-  expect(await valuesOf(METRICS.statements)).toEqual([1, 1]);
-  expect(await valuesOf(METRICS.statementRows)).toEqual([2]);
+  expect(await valuesOf(COUNTERS.statements[0])).toEqual([1, 1]);
+  expect(await valuesOf(COUNTERS.statementRows[0])).toEqual([2]);
 });
 
 /** Of each gauge, the series that it has while all is known. */
 async function shown(): Promise<Record<string, unknown[]>> {
   const all: Record<string, unknown[]> = {};
-  for (const metric of GAUGES) all[metric] = await valuesOf(METRICS[metric]);
+  for (const [gauge, [name]] of Object.entries(GAUGES)) all[gauge] = await valuesOf(name);
   return all;
 }
-
-const GAUGES = [
-  'running',
-  'concurrency',
-  'ready',
-  'watched',
-  'loadAge',
-  'overdue',
-  'oldestOverdue',
-  'dueSoon',
-  'deadLetters',
-  'unhealthy',
-  'connections',
-] as const;
 
 it('a gauge whose figure is not known any more has no value: without a worker, while the database is away, and after the stop', async () => {
   overdue = [{ name: 'a', heldBy: null, overdue: 7, oldestMs: 61_000, isServed: true }];
@@ -140,10 +127,10 @@ it('a gauge whose figure is not known any more has no value: without a worker, w
 });
 
 it('a node that has stopped is read no more', async () => {
-  await sdk.metric(METRICS.ready);
+  await sdk.metric(GAUGES.ready[0]);
   expect(reads).toBeGreaterThan(0);
   off();
   reads = 0;
-  await sdk.metric(METRICS.ready);
+  await sdk.metric(GAUGES.ready[0]);
   expect(reads).toBe(0);
 });

@@ -119,16 +119,6 @@ it('answers lists of what DelayAdmin changes, by keys and by ids', async () => {
   ]);
 });
 
-it('keeps the last twenty moves of a delay', async () => {
-  await orders.delays.schedule('test.a', { n: 1 }, { after: '1h', key: '1' });
-  for (let day = 1; day <= 22; day += 1) {
-    await orders.delays.reschedule('test.a', '1', { at: new Date(5_000_000_000_000 + day) });
-  }
-  const found = await orders.delays.find('test.a', '1');
-  const to = found?.moveLog.map((move) => Number(move.to) - 5_000_000_000_000);
-  expect(to).toEqual(Array.from({ length: 20 }, (_, at) => at + 3));
-});
-
 it('checks payloads by their schemas, as the queue does', async () => {
   const refuses = {
     '~standard': {

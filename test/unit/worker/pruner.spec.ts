@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents, type DelayQueueOptions } from 'nestjs-delay-queue';
 import type { HistoryKeep } from '../../../src/delay-queue/core/config/options.js';
-import { resolveOptions } from '../../../src/delay-queue/core/config/resolve-options.js';
+import { resolveOptions } from '../../../src/delay-queue/core/config/options.js';
 import { FIRST_PAGE, type PagePosition } from '../../../src/delay-queue/core/store/rows/answers.js';
 import { historyWalk, Pruner, createPruners } from '../../../src/delay-queue/core/worker/pruner.js';
 import { Idle } from '../../../src/delay-queue/core/tasks/recurring-task.js';

@@ -1,25 +1,28 @@
 import { DelayInvalidError } from '../api/errors.js';
 import type { GroupOrder, MatchingOptions } from '../api/selection.js';
-import { type DueTime, parseDurationBetween } from '../config/durations.js';
-import { instantOf } from '../config/instants.js';
+import { type DueTime, durationIn } from '../config/durations.js';
+import { checkInstant } from '../config/instants.js';
 import {
-  blamedOn,
-  checkKnownOptions,
-  isPlainArray,
-  readable,
-  shown,
-} from '../config/known-options.js';
-import {
+  asGiven,
   checkGroup,
   checkId,
-  checkInteger,
   checkKey,
   checkName,
+  choice,
   flag,
-  oneOf,
+  integer,
+  isPlainArray,
   text,
   type ValueCheck,
 } from '../config/checks.js';
+import {
+  checkKnownOptions,
+  type OptionTable,
+  parseByTable,
+  type Parsed,
+} from '../config/known-options.js';
+import { blamedOn, readable } from '../config/refusals.js';
+import { shown } from '../config/shown.js';
 import { LIVE_STATES } from '../store/filter.table.js';
 import type { Pausable } from '../store/pause.store.js';
 import { keyText, type NameAndKey, type Target } from '../store/rows/delay-rows.js';
@@ -39,10 +42,7 @@ const PAGE_DEFAULT = 100;
 /** How long a cancel waits by default for an attempt to end. */
 const ABORT_WITHIN_MS = 5_000;
 
-/** Checked where the transaction or the page is chosen. */
-const asGiven: ValueCheck<never> = (value) => value as never;
-
-const pageSize: ValueCheck<number> = (value, field) => checkInteger(value, field, 1, PAGE_MAX);
+const pageSize = integer(1, PAGE_MAX);
 
 const signal: ValueCheck<AbortSignal> = (value, field) => {
   // Not by class: a polyfill and another realm have their own class.
@@ -57,21 +57,15 @@ const onProgress: ValueCheck<never> = (value, field) => {
   throw new DelayInvalidError(field, `must be a function, not ${shown(value)}`);
 };
 
-const running: ValueCheck<'leave' | 'abort'> = (value, field) => {
-  if (value === 'leave' || value === 'abort') return value;
-  throw new DelayInvalidError(field, `must be 'leave' or 'abort', not ${shown(value)}`);
-};
-
-const durationUpTo =
-  (most: '1h' | '36525d'): ValueCheck<number> =>
-  (value, field) =>
-    parseDurationBetween(value, field, '1ms', most);
-
 const GROUP_ORDERS: readonly GroupOrder[] = ['total', ...LIVE_STATES, 'overdue', 'oldestOverdueMs'];
 
 const JOINS = { manager: asGiven, tx: asGiven };
 const CHANGE = { ...JOINS, by: text(255) };
-const CANCEL = { ...CHANGE, running, abortWithin: durationUpTo('1h') };
+const CANCEL = {
+  ...CHANGE,
+  running: choice(['leave', 'abort']),
+  abortWithin: durationIn('1ms', '1h'),
+};
 const MATCHING = { ...CHANGE, signal, onProgress };
 const HISTORY = { limit: pageSize, after: asGiven, ...JOINS };
 
@@ -86,31 +80,23 @@ const OPTIONS = {
   list: { limit: pageSize, after: checkId, payload: flag, ...JOINS },
   history: HISTORY,
   story: { ...HISTORY, payload: flag },
-  groupStats: { orderBy: oneOf(GROUP_ORDERS), limit: pageSize, ...JOINS },
+  groupStats: { orderBy: choice(GROUP_ORDERS), limit: pageSize, ...JOINS },
   resume: { group: checkGroup, by: CHANGE.by, ...JOINS },
   pause: {
     group: checkGroup,
     reason: text(1_000),
-    for: durationUpTo('36525d'),
-    until: instantOf,
+    for: durationIn('1ms', '36525d'),
+    until: checkInstant,
     by: CHANGE.by,
     ...JOINS,
   },
-} satisfies Record<string, Record<string, ValueCheck<unknown>>>;
+} satisfies Record<string, OptionTable>;
 
-type Calls = typeof OPTIONS;
-type Parsed<Call extends keyof Calls> = {
-  [Name in keyof Calls[Call]]?: Calls[Call][Name] extends ValueCheck<infer Value> ? Value : never;
-};
-
-export function parseOptions<Call extends keyof Calls>(call: Call, options: unknown): Parsed<Call> {
-  const checks: Record<string, ValueCheck<unknown>> = OPTIONS[call];
-  const given = checkKnownOptions(options, 'options', Object.keys(checks));
-  for (const [name, check] of Object.entries(checks)) {
-    if (given[name] !== undefined) given[name] = check(given[name], name);
-  }
-  return given as Parsed<Call>;
-}
+export const parseOptions = <Call extends keyof typeof OPTIONS>(
+  call: Call,
+  options: unknown,
+): Parsed<(typeof OPTIONS)[Call]> =>
+  parseByTable<(typeof OPTIONS)[Call]>(options, 'options', OPTIONS[call]);
 
 export function parseNameAndKey<N extends string>(
   name: N,
@@ -199,7 +185,7 @@ const PLACE = /^(?:live (\d{1,16})|ended (-?\d{1,16}) (\d{1,16}) (\d{1,16}))$/;
 
 export function parseStoryPage(options: unknown, begins: StoryPosition): StoryPage {
   const call = begins.among === 'live' ? 'story' : 'history';
-  const given: Parsed<'story'> = parseOptions(call, options);
+  const given: Parsed<(typeof OPTIONS)['story']> = parseOptions(call, options);
   const { after, limit = PAGE_DEFAULT, payload = true } = given;
   return { limit, payload, position: after === undefined ? begins : readNext(after, begins) };
 }

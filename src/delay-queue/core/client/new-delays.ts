@@ -1,7 +1,7 @@
 import { ignoreRejection } from '../api/adopted.js';
 import type { DelayHeaders, ScheduleItem } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
-import { blamedOn } from '../config/known-options.js';
+import { blamedOn } from '../config/refusals.js';
 import type { Payloads } from '../config/payloads.js';
 import { checkName } from '../config/checks.js';
 import { type ParsedSchedule, parseScheduleItem } from '../config/schedule-options.js';

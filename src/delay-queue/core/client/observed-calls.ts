@@ -8,7 +8,7 @@ import {
 import type { DelayHeaders } from '../api/delay.js';
 import type { DelayFilter, DelayTarget } from '../api/selection.js';
 import type { DelayTelemetry, TracedOperations } from '../api/telemetry.js';
-import { readable } from '../config/known-options.js';
+import { readable } from '../config/refusals.js';
 import type { Target } from '../store/rows/delay-rows.js';
 
 interface Verdict {

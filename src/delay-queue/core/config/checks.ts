@@ -1,8 +1,11 @@
 import { DelayInvalidError } from '../api/errors.js';
-import { isPlainArray, shown } from './known-options.js';
+import { shown } from './shown.js';
 
 /** Reads a value, or refuses it with a `DelayInvalidError` of that field. */
 export type ValueCheck<Value> = (value: unknown, field: string) => Value;
+
+/** What is checked elsewhere, or later. */
+export const asGiven: ValueCheck<never> = (value) => value as never;
 
 export const flag: ValueCheck<boolean> = (value, field) => {
   if (typeof value === 'boolean') return value;
@@ -29,13 +32,19 @@ export const text =
   (value, field) =>
     checkText(value, field, lengthMax);
 
-export const oneOf =
-  <const Word>(words: readonly Word[]): ValueCheck<Word> =>
+export const choice =
+  <const Word extends string>(words: readonly Word[]): ValueCheck<Word> =>
   (value, field) => {
     const known = words.find((word) => word === value);
     if (known !== undefined) return known;
-    throw new DelayInvalidError(field, `must be one of ${words.join(', ')}, not ${shown(value)}`);
+    const all = words.length === 2 ? `'${words.join("' or '")}'` : `one of ${words.join(', ')}`;
+    throw new DelayInvalidError(field, `must be ${all}, not ${shown(value)}`);
   };
+
+/** `Array.prototype` is itself an array; the prototype of a subclass is not. */
+export function isPlainArray(value: object): value is unknown[] {
+  return Array.isArray(value) && Array.isArray(Object.getPrototypeOf(value));
+}
 
 /** One value, or a plain array of them. */
 export const oneOrMany =
@@ -102,13 +111,27 @@ export function checkId(value: unknown, field = 'id'): number {
   throw new DelayInvalidError(field, `must be the id of a delay, like '42', not ${shown(value)}`);
 }
 
-/** @throws DelayInvalidError unless `value` is a whole number from `min` to `max` */
-export function checkInteger(value: unknown, field: string, min: number, max: number): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) {
-    return value;
-  }
-  throw new DelayInvalidError(
-    field,
-    `must be a whole number from ${min} to ${max}, not ${shown(value)}`,
-  );
-}
+/** A whole number within both bounds, inclusive. */
+export const integer =
+  (min: number, max: number): ValueCheck<number> =>
+  (value, field) => {
+    if (Number.isInteger(value) && isWithin(value, min, max)) return value;
+    throw new DelayInvalidError(
+      field,
+      `must be a whole number from ${min} to ${max}, not ${shown(value)}`,
+    );
+  };
+
+/** Any number within both bounds, inclusive. */
+export const number =
+  (min: number, max: number): ValueCheck<number> =>
+  (value, field) => {
+    if (isWithin(value, min, max)) return value;
+    throw new DelayInvalidError(
+      field,
+      `must be a number from ${min} to ${max}, not ${shown(value)}`,
+    );
+  };
+
+const isWithin = (value: unknown, min: number, max: number): value is number =>
+  typeof value === 'number' && value >= min && value <= max;

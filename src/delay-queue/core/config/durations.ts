@@ -1,7 +1,9 @@
 import ms from 'ms';
 import { DelayInvalidError } from '../api/errors.js';
-import { instantOf } from './instants.js';
-import { checkKnownOptions, shown } from './known-options.js';
+import type { ValueCheck } from './checks.js';
+import { checkInstant } from './instants.js';
+import { checkKnownOptions } from './known-options.js';
+import { shown } from './shown.js';
 
 /** Longest duration: a hundred years of 365.25 days. */
 export const DURATION_MS_MAX = 100 * 365.25 * 24 * 60 * 60 * 1000;
@@ -29,7 +31,7 @@ const SMALL_UNIT = /^(?:m?s|m?secs?|(?:milli)?seconds?)$/;
  * @throws DelayInvalidError for NaN, Infinity, negatives, `'30x'`, `'60'`, `'1M'`, `'1y'`, `Date.now()`, `''`, objects
  */
 export function parseDurationMs(value: unknown, field: string): number {
-  const unit = typeof value === 'string' ? unitOf(value) : 'ms';
+  const unit = typeof value === 'string' ? findUnit(value) : 'ms';
   const rawMs = typeof value === 'string' ? textMs(value, unit, field) : value;
   if (typeof rawMs !== 'number' || !Number.isFinite(rawMs)) {
     throw new DelayInvalidError(
@@ -56,21 +58,16 @@ export function parseDurationMs(value: unknown, field: string): number {
 }
 
 /** A bound as a text: messages read like the options. */
-export type Bound = ms.StringValue;
+type Bound = ms.StringValue;
 
 /** {@link parseDurationMs} within both bounds, inclusive. */
-export function parseDurationBetween(
-  value: unknown,
-  field: string,
-  min: Bound,
-  max: Bound,
-): number {
-  const valueMs = parseDurationMs(value, field);
-  if (valueMs < ms(min) || valueMs > ms(max)) {
+export const durationIn =
+  (min: Bound, max: Bound): ValueCheck<number> =>
+  (value, field) => {
+    const valueMs = parseDurationMs(value, field);
+    if (valueMs >= ms(min) && valueMs <= ms(max)) return valueMs;
     throw new DelayInvalidError(field, `must be from ${min} to ${max}, not ${shown(value)}`);
-  }
-  return valueMs;
-}
+  };
 
 /** `ms` takes milliseconds for a text without a unit, minutes for `M`, and 365.25 days for a year. */
 function textMs(text: string, unit: string, field: string): number | undefined {
@@ -102,7 +99,7 @@ function textMs(text: string, unit: string, field: string): number | undefined {
 }
 
 /** The longest one has 12 letters. */
-const unitOf = (text: string): string => /[a-z]*$/i.exec(text.slice(-20))![0];
+const findUnit = (text: string): string => /[a-z]*$/i.exec(text.slice(-20))![0];
 
 /** `ms` throws for `''`. For other texts that it cannot read, it returns `undefined`. */
 function isReadable(text: string): text is ms.StringValue {
@@ -127,23 +124,23 @@ export type MoveTo = DueTime | { kind: 'extend'; ms: number };
  * @throws DelayInvalidError unless exactly one of `after` and `at` is given and valid
  */
 export function parseWhen(when: unknown): DueTime {
-  const [field, value] = onlyOneOf(when, ['after', 'at']);
+  const [field, value] = onlyOne(when, ['after', 'at']);
   return field === 'after'
     ? { kind: 'after', ms: parseDurationMs(value, 'after') }
-    : { kind: 'at', iso: instantOf(value, 'at') };
+    : { kind: 'at', iso: checkInstant(value, 'at') };
 }
 
 /** The same for a `reschedule`, with `extendBy` and without other properties. */
 export function parseRescheduleTo(to: unknown): MoveTo {
   const fields = ['after', 'at', 'extendBy'] as const;
-  const [field, value] = onlyOneOf(checkKnownOptions(to, 'to', fields), fields);
+  const [field, value] = onlyOne(checkKnownOptions(to, 'to', fields), fields);
   return field === 'extendBy'
-    ? { kind: 'extend', ms: parseDurationBetween(value, 'extendBy', '1ms', '36525d') }
+    ? { kind: 'extend', ms: durationIn('1ms', '36525d')(value, 'extendBy') }
     : parseWhen({ [field]: value });
 }
 
 /** A property that is `undefined` counts as omitted, as everywhere in TypeScript. */
-function onlyOneOf<F extends string>(when: unknown, fields: readonly F[]): [F, unknown] {
+function onlyOne<F extends string>(when: unknown, fields: readonly F[]): [F, unknown] {
   const given: Partial<Record<F, unknown>> = typeof when === 'object' && when !== null ? when : {};
   let only: [F, unknown] | undefined;
   for (const field of fields) {

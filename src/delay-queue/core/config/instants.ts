@@ -1,6 +1,7 @@
 import { isDate } from 'node:util/types';
 import { DelayInvalidError } from '../api/errors.js';
-import { readable, shown } from './known-options.js';
+import { readable } from './refusals.js';
+import { shown } from './shown.js';
 
 /** After the year 9999, ISO texts have another form. No deadline needs them. */
 const MAX_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -9,7 +10,7 @@ const MAX_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const SECONDS_MAX = 1e10;
 
 /** An instant from 1970 to 9999, as ISO text. */
-export function instantOf(instant: unknown, field: string): string {
+export function checkInstant(instant: unknown, field: string): string {
   if (!isDate(instant)) {
     throw new DelayInvalidError(field, `must be a Date, not ${shown(instant)}`);
   }
@@ -59,5 +60,5 @@ export function parseInstant(text: unknown, field: string): Date {
       `must be an instant that exists, not ${shown(text)}: months end on their last day, days at 23:59:59.999`,
     );
   }
-  return new Date(instantOf(new Date(text as string), field));
+  return new Date(checkInstant(new Date(text as string), field));
 }

@@ -1,128 +1,54 @@
-import {
-  isAnyArrayBuffer,
-  isDate,
-  isMap,
-  isNativeError,
-  isPromise,
-  isRegExp,
-  isSet,
-} from 'node:util/types';
-import { printable, quoted } from '../api/error-text.js';
-import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
+import { DelayInvalidError } from '../api/errors.js';
+import type { ValueCheck } from './checks.js';
+import { readable } from './refusals.js';
+import { builtInKind, cut, shown } from './shown.js';
+
+/** How one option is read: its check, or that and what stands for it when it is left out. */
+export type OptionReader<Value> =
+  | ValueCheck<Value>
+  | readonly [check: ValueCheck<Value>, byDefault: unknown];
+
+/** All options of an object, in the order in which a refusal lists them. */
+export type OptionTable = Readonly<Record<string, OptionReader<unknown>>>;
+
+type Read<Reader> = Reader extends OptionReader<infer Value> ? Value : never;
+
+/** What {@link parseByTable} makes of a table: an option without a default may be missing. */
+export type Parsed<Table> = {
+  -readonly [Name in keyof Table as Table[Name] extends readonly unknown[] ? Name : never]: Read<
+    Table[Name]
+  >;
+} & {
+  -readonly [Name in keyof Table as Table[Name] extends readonly unknown[] ? never : Name]?: Read<
+    Table[Name]
+  >;
+};
 
 /**
- * Runs a check of one part and adds the part to its error: `key` becomes `items[3].key`.
- * @throws DelayInvalidError
+ * Reads an object of options by its table. Unknown names are refused: ignoring a misspelled option
+ * would run production with the default.
+ * @param field name of the object in messages; options of a call have no prefix
+ * @throws DelayInvalidError naming the option; an unknown one gets a suggestion
  */
-export function blamedOn<T>(part: string, check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    throw new DelayInvalidError(`${part}.${error.field}`, error.why);
+export function parseByTable<const Table extends OptionTable>(
+  options: unknown,
+  field: string,
+  table: Table,
+): Parsed<Table> {
+  const names = Object.keys(table);
+  const given = checkKnownOptions(options, field, names);
+  const prefix = field === 'options' ? '' : `${field}.`;
+  for (const name of names) {
+    const reader = table[name] as OptionReader<unknown>;
+    const [check, byDefault] = typeof reader === 'function' ? [reader, undefined] : reader;
+    const value = given[name] === undefined ? byDefault : given[name];
+    if (value !== undefined) given[name] = check(value, `${prefix}${name}`);
   }
+  return given as Parsed<Table>;
 }
 
 /**
- * Runs a check of a value in code or configuration. A refused value stops the start.
- * @param where the owner of the configuration: `DelayQueueModule`, `OrderTimers.close`
- * @throws DelayConfigError `<where>: <field>: <why>`
- */
-export function atStart<T>(where: string, check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    throw new DelayConfigError(`${where}: ${error.message}`);
-  }
-}
-
-/**
- * Reads a caller's object, whose getters and proxies may throw anything. The message does not
- * repeat what they threw: it may hold private data.
- * @throws DelayInvalidError of that field
- */
-export function readable<T>(field: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw isRefusal(error) ? error : new DelayInvalidError(field, UNREADABLE);
-  }
-}
-
-export const UNREADABLE = 'cannot be read: a getter or proxy throws';
-
-export const isRefusal = (error: unknown): error is DelayInvalidError =>
-  isOf(error, DelayInvalidError);
-
-/** `instanceof` itself throws if the thrown value is a revoked proxy. */
-export function isOf<Thrown extends Error>(
-  error: unknown,
-  // oxlint-disable-next-line typescript/no-explicit-any -- whatever it is made of
-  type: new (...parts: any[]) => Thrown,
-): error is Thrown {
-  try {
-    return error instanceof type;
-  } catch {
-    return false;
-  }
-}
-
-export const SHOWN_LENGTH_MAX = 40;
-
-/** A refused value, short enough for a message. Objects are named by kind only. */
-export function shown(value: unknown): string {
-  switch (typeof value) {
-    case 'string':
-      return value.length > SHOWN_LENGTH_MAX
-        ? `a text of ${value.length} characters`
-        : quoted(value);
-    case 'number':
-    case 'boolean':
-    case 'undefined':
-      return String(value);
-    case 'object':
-      return value === null ? 'null' : kindOf(value);
-    default:
-      return isClass(value) ? 'a class' : `a ${typeof value}`;
-  }
-}
-
-/** The beginning of a foreign name. */
-export const cut = (name: string): string => printable(name, SHOWN_LENGTH_MAX);
-
-function kindOf(value: object): string {
-  try {
-    return Array.isArray(value) ? 'an array' : (builtInKind(value) ?? 'an object');
-  } catch {
-    return 'a revoked proxy';
-  }
-}
-
-/** Tested by internal slots: an object may come from another realm. Proxies do not match. */
-const BUILT_IN: readonly [kind: string, isOfIt: (value: unknown) => boolean][] = [
-  ['a Promise', isPromise],
-  ['a Date', isDate],
-  ['a Map', isMap],
-  ['a Set', isSet],
-  ['a RegExp', isRegExp],
-  ['an Error', isNativeError],
-  ['binary data', (value) => ArrayBuffer.isView(value) || isAnyArrayBuffer(value)],
-];
-
-/** The kind of an object that cannot be options, like `a Promise`; undefined for all others. */
-export const builtInKind = (value: object): string | undefined =>
-  Object.getPrototypeOf(value) === Object.prototype
-    ? undefined
-    : BUILT_IN.find(([, isOfIt]) => isOfIt(value))?.[0];
-
-/** Calling a class throws, but only at the call. */
-export const isClass = (value: unknown): boolean =>
-  typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
-
-/**
- * The given options, each read once. Unknown names are refused: ignoring a misspelled option would
- * run production with the default.
+ * The given options, each read once. Unknown names are refused.
  * @param field name of the object in messages
  * @returns a copy without `undefined` values
  * @throws DelayInvalidError naming the unknown option, with the nearest known one
@@ -133,9 +59,9 @@ export function checkKnownOptions(
   known: readonly string[],
 ): Record<string, unknown> {
   return readable(field, () => {
-    const record = recordOf(options, field);
+    const record = toRecord(options, field);
     refuseUnknown(record, field, known);
-    return givenOf(record, field, known);
+    return readOwn(record, field, known);
   });
 }
 
@@ -149,7 +75,7 @@ export function readOptions(
   field: string,
   names: readonly string[],
 ): Record<string, unknown> {
-  return readable(field, () => givenOf(recordOf(options, field), field, names));
+  return readable(field, () => readOwn(toRecord(options, field), field, names));
 }
 
 /**
@@ -158,14 +84,14 @@ export function readOptions(
  */
 export const optionsByName = (options: unknown, field: string): [string, unknown][] =>
   readable(field, () =>
-    Object.entries(recordOf(options, field)).filter(([, value]) => value !== undefined),
+    Object.entries(toRecord(options, field)).filter(([, value]) => value !== undefined),
   );
 
 /**
  * Reads own properties only, into an object without a prototype: what a package adds to
  * `Object.prototype` is not an option. A loop, because `scheduleMany` reads ten thousand of them.
  */
-function givenOf(
+function readOwn(
   record: Record<string, unknown>,
   field: string,
   names: readonly string[],
@@ -248,7 +174,7 @@ function hintFor(name: string, field: string, known: readonly string[]): string 
 }
 
 /** A promise, a Date or a Map has none of the options, and would count as all defaults. */
-function recordOf(value: unknown, field: string): Record<string, unknown> {
+function toRecord(value: unknown, field: string): Record<string, unknown> {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   if (isObject && builtInKind(value) === undefined) return value as Record<string, unknown>;
   throw new DelayInvalidError(field, `must be an object, not ${shown(value)}`);
@@ -282,55 +208,4 @@ function editDistance(from: string, to: string): number {
     row = next;
   }
   return row[to.length] ?? 0;
-}
-
-/** Length of a key in a path. */
-const STEP_LENGTH_MAX = 40;
-
-const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-
-/** `Array.prototype` is itself an array; the prototype of a subclass is not. */
-export function isPlainArray(value: object): value is unknown[] {
-  return Array.isArray(value) && Array.isArray(Object.getPrototypeOf(value));
-}
-
-/** By shape, not identity: objects of `structuredClone` and `vm` have another realm's prototype. */
-export function isPlainObject(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === null || prototype === Object.prototype) return true;
-  return (
-    typeof prototype === 'object' &&
-    Object.getPrototypeOf(prototype) === null &&
-    Object.hasOwn(prototype, 'isPrototypeOf')
-  );
-}
-
-/** Why a value is neither, and what to send instead. */
-export function notPlain(value: object): string {
-  if (isDate(value)) return 'is a Date; send date.toISOString()';
-  if (isMap(value)) return 'is a Map; send Object.fromEntries(map)';
-  if (isSet(value)) return 'is a Set; send [...set]';
-  if (isPromise(value)) return 'is a Promise; await it first';
-  if (ArrayBuffer.isView(value) || isAnyArrayBuffer(value)) {
-    return 'is binary data; send it as base64 text';
-  }
-  const name: unknown = Reflect.get(value, 'constructor')?.name;
-  const kind = typeof name === 'string' && name !== '' ? name : 'some class';
-  return `is an instance of ${cut(kind)}; send a plain object`;
-}
-
-/** One step of a path: `.orderId`, `["a b"]`, `[0]`. */
-export function pathStep(step: string | number): string {
-  if (typeof step === 'number') return `[${step}]`;
-  if (step.length <= STEP_LENGTH_MAX && IDENTIFIER.test(step)) return `.${step}`;
-  return `[${quoted(step, STEP_LENGTH_MAX)}]`;
-}
-
-/** Length of a number as `jsonb` writes it: 326 characters for `5e-324`. `e+` is refused before. */
-export function writtenOut(text: string): number {
-  if (!text.includes('e-')) return text.length;
-  const [mantissa = '', exponent = ''] = text.split('e-');
-  const sign = mantissa.startsWith('-') ? 1 : 0;
-  const digits = mantissa.replace(/\D/g, '').length;
-  return sign + '0.'.length + Number(exponent) - 1 + digits;
 }

@@ -1,270 +1,153 @@
-import type { EntityManager } from 'typeorm';
-import type {
-  AroundFunction,
-  DelayAround,
-  DelayName,
-  DelayTransaction,
-  Duration,
-  ParsedPayloadOf,
-} from '../api/delay.js';
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { AroundFunction } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
+import type { DelayEnhancers, DelayQueueOptions } from '../api/options.js';
 import type { DelayTelemetry } from '../api/telemetry.js';
-import type { BackoffOptions, ExponentialBackoff } from './backoff.js';
-import { flag } from './checks.js';
-import { checkQueue, DEFAULT_QUEUE } from './queue-names.js';
+import { BACKOFF_DEFAULT, parseBackoff } from './backoff.js';
 import {
-  atStart,
+  asGiven,
+  checkName,
+  flag,
+  integer,
+  nameLike,
+  textMatching,
+  type ValueCheck,
+} from './checks.js';
+import { durationIn } from './durations.js';
+import {
   checkKnownOptions,
-  isClass,
-  readable,
+  optionsByName,
+  type OptionTable,
+  type Parsed,
+  parseByTable,
   readOptions,
-  shown,
 } from './known-options.js';
-import type { Payloads } from './payloads.js';
-import type { PayloadCodec } from './payload-codec.js';
-import type { PayloadSchema } from './payload-schemas.js';
+import { checkCodec } from './payload-codec.js';
+import { PAYLOAD_BYTES_MAX } from './payload-encoder.js';
+import { Payloads } from './payloads.js';
+import { checkQueue, DEFAULT_QUEUE } from './queue-names.js';
+import { atStart, blamedOn, readable } from './refusals.js';
+import { isClass, shown } from './shown.js';
 
-/**
- * Which of Nest's guards, interceptors, pipes and filters apply to handlers. `false`: none.
- * `'own'`: those of the handler's class and method. `'all'`: the application's, too.
- */
-export type DelayEnhancers = false | 'own' | 'all';
+/** Injection token of {@link ResolvedOptions}. */
+export const RESOLVED_OPTIONS = Symbol.for('nestjs-delay-queue:options');
 
-/** @throws DelayInvalidError that lists the choices */
-export function parseEnhancers(value: unknown): DelayEnhancers {
+/** Injection token of the options given to `forRoot` or `forRootAsync`. */
+export const GIVEN_OPTIONS = 'nestjs-delay-queue:given-options';
+
+export const CONCURRENCY = integer(1, 10_000);
+export const MAX_ATTEMPTS_MAX = 1_000;
+export const MAX_ATTEMPTS = integer(1, MAX_ATTEMPTS_MAX);
+/** A Node timer waits at most 24 days. */
+export const TIMEOUT = durationIn('1ms', '24d');
+
+const NODE_NAME_LENGTH_MAX = 80;
+const nodeName = textMatching(
+  new RegExp(`^[\\x20-\\x7e]{1,${NODE_NAME_LENGTH_MAX}}$`),
+  `1 to ${NODE_NAME_LENGTH_MAX} printable ASCII characters`,
+);
+
+const workerMode: ValueCheck<boolean | 'manual'> = (value, field) => {
+  if (typeof value === 'boolean' || value === 'manual') return value;
+  throw new DelayInvalidError(field, `must be true, false or 'manual', not ${shown(value)}`);
+};
+
+const idleFor: ValueCheck<number | null> = (value, field) =>
+  value === false ? null : durationIn('1s', '12h')(value, field);
+
+const resolveManager: ValueCheck<() => unknown> = (value, field) => {
+  if (typeof value === 'function' && !isClass(value)) return value as () => unknown;
+  throw new DelayInvalidError(
+    field,
+    `must be a function that returns an EntityManager or undefined, not ${shown(value)}`,
+  );
+};
+
+const telemetry: ValueCheck<DelayTelemetry> = (value, field) => {
+  const methods = ['observe', 'runCall', 'runAttempts'];
+  const isMade =
+    typeof value === 'object' &&
+    value !== null &&
+    readable(field, () =>
+      methods.every((method) => typeof Reflect.get(value, method) === 'function'),
+    );
+  if (isMade) return value as DelayTelemetry;
+  throw new DelayInvalidError(
+    field,
+    `must be what openTelemetry() of nestjs-delay-queue/opentelemetry returns, not ${shown(value)}`,
+  );
+};
+
+/** The refusal of a text does not show it: it may have a password. */
+export const checkConnection: ValueCheck<string | object> = (value, field) => {
+  if (typeof value === 'string') {
+    if (/^postgres(?:ql)?:\/\//.test(value)) return value;
+    throw new DelayInvalidError(
+      field,
+      'must begin with postgresql:// or postgres://, or be the options of a pool of pg',
+    );
+  }
+  const [typeorms] = Object.keys(readOptions(value, field, ['type', 'url', 'username']));
+  if (typeorms === undefined) return readable(field, () => ({ ...(value as object) }));
+  throw new DelayInvalidError(
+    `${field}.${typeorms}`,
+    'is an option of TypeORM; pg takes connectionString, or host, port, user, password and database',
+  );
+};
+
+const schemaName = textMatching(
+  /^[a-z_][a-z0-9_]{0,47}$/,
+  '1 to 48 lower-case letters, digits and _, not beginning with a digit',
+);
+/** Schemas that the library may not fill, and that reverting its migration may not drop. */
+const FOREIGN_SCHEMA = /^(?:public|information_schema|pg_.*)$/;
+
+/** A schema name that needs no quotes and leaves room for suffixes within Postgres's 63 bytes. */
+export function checkSchema(value: unknown, field = 'schema'): string {
+  if (typeof value !== 'string' || !FOREIGN_SCHEMA.test(value)) return schemaName(value, field);
+  throw new DelayInvalidError(field, `must be a schema of the library's own, not ${shown(value)}`);
+}
+
+/** For the module, and again for a handler. */
+const AROUNDS_MAX = 20;
+
+/** One `around`, or a list, outermost first. */
+export const parseAround: ValueCheck<AroundFunction[]> = (value, field) =>
+  readable(field, () => {
+    if (!Array.isArray(value)) return [toAround(value, field)];
+    if (value.length > AROUNDS_MAX) {
+      throw new DelayInvalidError(field, `must be at most ${AROUNDS_MAX}, not ${value.length}`);
+    }
+    return Array.from(value, (item: unknown, index) => toAround(item, `${field}[${index}]`));
+  });
+
+function toAround(value: unknown, field: string): AroundFunction {
+  if (isClass(value)) {
+    throw new DelayInvalidError(
+      field,
+      'is a class; give an instance of it (forRootAsync can inject one)',
+    );
+  }
+  if (typeof value === 'function') return value as AroundFunction;
+  const { around } = (value ?? {}) as { around?: unknown };
+  if (typeof value !== 'object' || typeof around !== 'function') {
+    throw new DelayInvalidError(
+      field,
+      `must be a function, or an object with a method around, not ${shown(value)}`,
+    );
+  }
+  // Looked up on each call, so that a spy or patch of the method takes effect.
+  return (call, next) => (value as { around: AroundFunction }).around(call, next);
+}
+
+export const parseEnhancers: ValueCheck<DelayEnhancers> = (value, field) => {
   if (value === false || value === 'own' || value === 'all') return value;
   throw new DelayInvalidError(
-    'enhancers',
+    field,
     `must be 'own' (of the handler's class and method), 'all' (the application's, too) or false, not ${shown(value)}`,
   );
-}
-
-/**
- * Options of the module; the defaults suit a shop. An invalid option stops the start with a
- * `DelayConfigError` that names it.
- *
- * ```ts
- * DelayQueueModule.forRoot({ concurrency: 20, history: { keep: '7d' } })
- * ```
- */
-export interface DelayQueueOptions {
-  /**
-   * The database, for applications without TypeORM: a connection string, or options of a pool of `pg`.
-   *
-   * With it, no DataSource is looked for; the pool opens connections when calls and handlers need them.
-   * @default undefined
-   * @range `'postgresql://…'`, or options of `pg.Pool`
-   * @see docs/orms.md
-   */
-  connection?: string | object | undefined;
-  /**
-   * Schema of the library's tables, as in `delayQueueMigrations({ schema })`.
-   * @default 'delay_queue'
-   * @range 1 to 48 of a-z, 0-9, _; no digit first
-   */
-  schema?: string;
-  /**
-   * `false`: this node schedules but runs no handlers. `'manual'`: tests decide when handlers run.
-   *
-   * With `'manual'` nothing runs until `DelayTesting` advances the time.
-   * @default true
-   * @range `true`, `false`, `'manual'`
-   * @see docs/testing.md
-   */
-  worker?: boolean | 'manual';
-  /**
-   * `false`: runs handlers only after `DelayWorker.run()`. `true`: when all providers are
-   * bootstrapped.
-   *
-   * For a leader, or for tenants whose connections open later. Until then this node only schedules.
-   * @default true
-   * @range `true`, `false`
-   * @see docs/recipes/deploy.md#start-and-stop-the-worker-yourself
-   */
-  autorun?: boolean;
-  /**
-   * Name of the process, unique among running ones; shown in history and logs.
-   * @default <hostname>:<pid>:<4 hex digits>
-   * @range 1 to 80 printable ASCII characters
-   */
-  nodeName?: string;
-  /**
-   * Separates the `@RepeatDelay` of applications with different code that serve the same names.
-   *
-   * A node neither removes nor changes recurring delays of another deployment. All nodes of a
-   * deployment use the same value.
-   * @default undefined
-   * @range 1 to 100 letters, digits and ._:/-
-   * @see docs/recipes/recurring-work.md
-   */
-  deployment?: string;
-  /**
-   * Attempts of one handler at a time on this node.
-   * @default 10
-   * @range 1 to 10,000
-   */
-  concurrency?: number;
-  /**
-   * When `ctx.signal` aborts and the attempt counts as failed.
-   * @default '30s'
-   * @range 1 ms to 24 d
-   */
-  timeout?: Duration;
-  /**
-   * Attempts before a delay becomes a dead letter.
-   * @default 10
-   * @range 1 to 1,000
-   */
-  maxAttempts?: number;
-  /**
-   * Pause after a failed attempt; `jitter` only shortens it.
-   * @default { base: '1s', factor: 2, max: '5m', jitter: 0.2 }
-   */
-  backoff?: BackoffOptions;
-  /**
-   * How long a claim holds. After a crash, a delay of a plain handler runs up to this much later,
-   * one of a transactional handler within 7 s.
-   * @default '30s'
-   * @range 1 s to 1 h
-   * @see docs/guarantees.md#after-a-crash
-   */
-  lease?: Duration;
-  /**
-   * How far ahead a node reads wakes into its timing wheel.
-   * @default '30s'
-   * @range 1 s to 1 h
-   */
-  horizon?: Duration;
-  /**
-   * How often it does; also the heartbeat.
-   * @default '10s'
-   * @range 100 ms to 1 h, below `horizon`
-   */
-  loadEvery?: Duration;
-  /**
-   * How long an idle node may leave the database alone, so that a serverless database can sleep.
-   *
-   * It returns before the next delay it knows of, when this process schedules, and on a hint. A
-   * delay it does not know of is late by up to this time. Set it for processes that only schedule,
-   * too: it determines how far ahead they send hints.
-   * @default false
-   * @range `false`, or 1 s to 12 h
-   * @see docs/recipes/serverless-producers.md#a-database-that-sleeps
-   */
-  idleFor?: false | Duration;
-  /**
-   * Most delays that one statement claims.
-   * @default 500
-   * @range 1 to 5,000
-   */
-  claimBatch?: number;
-  /**
-   * Connections for the engine's statements, beside the application's pool.
-   *
-   * As many again for calls outside of transactions, and one to listen on a node that runs handlers:
-   * with the default up to 7 in all.
-   * @default 3
-   * @range 2 to 20
-   * @see docs/operations.md#connections
-   */
-  connections?: number;
-  /**
-   * Connections for transactional handlers, beside the application's pool: so many of them run at a
-   * time. Opened when they are needed, closed after a minute without work, made from the same options.
-   * @default the size of the application's pool
-   * @range 1 to 1,000
-   * @see docs/operations.md#connections
-   */
-  transactionalConnections?: number;
-  /**
-   * How long ended delays are kept (retention), or `false`; `names`: longer or shorter by name; with
-   * `attempts`, also when, where and how each attempt ended.
-   *
-   * `{ keep: '30d', names: { 'sms.send': '1d' } }`. The shortest time of all nodes decides. If all
-   * have `false`, existing entries are removed once the newest of them is a day old.
-   * @default { keep: '24h', names: {}, attempts: false }
-   * @range `false`, or 1 s to 100 years
-   * @see docs/recipes/what-happened.md#retention
-   */
-  history?: false | DelayHistoryOptions;
-  /**
-   * How long a shutdown waits for handlers in flight.
-   * @default '20s'
-   * @range 0 to 1 h
-   */
-  drainTimeout?: Duration;
-  /**
-   * Largest payload: UTF-8 bytes of the JSON that `jsonb` writes.
-   * @default 65_536
-   * @range 2 bytes to 1 MiB
-   */
-  payloadBytesMax?: number;
-  /**
-   * Middleware around each handler call: tracing, contexts, tenants. The first of a list is
-   * outermost.
-   * @default []
-   * @range up to 20
-   * @see docs/api.md#around-a-call
-   */
-  around?: DelayAround | readonly DelayAround[];
-  /**
-   * Which of Nest's guards, interceptors, pipes and filters apply to handlers: those of the
-   * handler's class and method, or all.
-   *
-   * With `'all'`, those of the application must recognize delays (`delayCallOf`): a global guard
-   * that requires a logged-in user would fail every attempt.
-   * @default false
-   * @range `'own'`, `'all'`, `false`
-   * @see docs/api.md#guards-interceptors-pipes-filters
-   */
-  enhancers?: DelayEnhancers;
-  /**
-   * Finds the surrounding transaction of calls without `manager`.
-   *
-   * For `@nestjs-cls/transactional`: `() => transactionHost.tx`, with other libraries than TypeORM
-   * `() => (host.isTransactionActive() ? fromPrisma(host.tx) : undefined)`. A manager without an active
-   * transaction counts as none. Not called for `manager: 'own'` or inside a transactional handler.
-   * @default undefined
-   * @range a function
-   * @see docs/recipes/surrounding-transaction.md
-   */
-  resolveManager?: (() => EntityManager | DelayTransaction | undefined) | undefined;
-  /**
-   * Schemas by name, for producers and handlers. `schedule` refuses payloads that do not match.
-   *
-   * Handlers receive the result: `{ 'order.close': z.object({ orderId: z.string() }) }`.
-   * @default {}
-   * @range a schema by name
-   * @see docs/api.md#payloads
-   */
-  payloads?: { readonly [N in DelayName]?: PayloadSchema<ParsedPayloadOf<N>> };
-  /**
-   * Encrypts or compresses stored payloads. All nodes need the same codec.
-   * @default undefined
-   * @range `encode` and `decode`
-   * @see docs/recipes/payloads.md#encryption-with-key-rotation
-   */
-  codec?: PayloadCodec;
-  /**
-   * Spans and metrics for OpenTelemetry: `openTelemetry()` of `nestjs-delay-queue/opentelemetry`.
-   *
-   * Delays then carry `traceparent` and `tracestate` in their headers.
-   * @default undefined
-   * @range `openTelemetry()`
-   * @see docs/recipes/opentelemetry.md
-   */
-  telemetry?: DelayTelemetry | undefined;
-}
-
-/** What is kept of delays that have ended. */
-export interface DelayHistoryOptions {
-  /** How long; default 24 h, from 1 s to 100 years. */
-  keep?: Duration;
-  /** How long delays of these names are kept instead: `{ 'sms.send': '1d' }`. */
-  names?: { readonly [N in DelayName]?: Duration };
-  /** Also when, where and how each attempt ended; default false. */
-  attempts?: boolean;
-}
+};
 
 /** How long the history of these names is kept, or that of all others. */
 export interface HistoryKeep {
@@ -278,53 +161,172 @@ export interface HistoryKeep {
 /** What history keeps: nothing, one entry for each ended delay, or each attempt as well. */
 export type HistoryKept = 'nothing' | 'ends' | 'attempts';
 
-/** {@link DelayQueueOptions}, checked and with defaults, all times in milliseconds. */
-export interface ResolvedOptions {
-  /** Name of the queue in this application; its tables do not know it. */
-  queue: string;
-  connection: string | object | undefined;
-  schema: string;
-  /** Where the delays live, and their clock: the test's under `DelayTesting`. */
-  installation: { schema: string; clock: 'database' | 'test' };
-  worker: boolean | 'manual';
-  autorun: boolean;
-  nodeName: string;
-  deployment: string | undefined;
-  concurrency: number;
-  timeoutMs: number;
-  maxAttempts: number;
-  backoff: ExponentialBackoff;
-  leaseMs: number;
-  horizonMs: number;
-  loadEveryMs: number;
-  /** `null`: never. */
-  idleForMs: number | null;
-  claimBatch: number;
-  connections: number;
-  /** Undefined: as many as the application's pool has. */
-  transactionalConnections: number | undefined;
-  /** The names of the last one are those of all others. */
-  historyKeeps: readonly HistoryKeep[];
-  historyKept: HistoryKept;
-  drainTimeoutMs: number;
-  payloadBytesMax: number;
-  /** Outermost first. */
-  around: readonly AroundFunction[];
-  enhancers: DelayEnhancers;
-  resolveManager: (() => unknown) | undefined;
-  /** Schemas and codec. */
-  payloads: Payloads;
-  telemetry: DelayTelemetry | undefined;
-}
+/** What other nodes left when history was switched off. */
+const ABANDONED: HistoryKeep = {
+  keepMs: 86_400_000,
+  names: [],
+  areOthers: true,
+  isAbandoned: true,
+};
 
-/** Injection token of {@link ResolvedOptions}. */
-export const RESOLVED_OPTIONS = Symbol.for('nestjs-delay-queue:options');
+const KEPT_NAMES_MAX = 1_000;
+/** Each is a walk through history. */
+const KEPT_TIMES_MAX = 20;
 
-/** Injection token of the options given to `forRoot` or `forRootAsync`. */
-export const GIVEN_OPTIONS = 'nestjs-delay-queue:given-options';
+const keptFor = durationIn('1s', '36525d');
+
+/** Names by the time that their history is kept. */
+const keptNames: ValueCheck<Map<number, string[]>> = (value, field) => {
+  const entries = optionsByName(value, field);
+  if (entries.length > KEPT_NAMES_MAX) {
+    throw new DelayInvalidError(
+      field,
+      `must be at most ${KEPT_NAMES_MAX} names, not ${entries.length}`,
+    );
+  }
+  const byTime = new Map<number, string[]>();
+  for (const [name, time] of entries) {
+    blamedOn(field, () => checkName(name));
+    const keepMs = keptFor(time, `${field}.${name}`);
+    byTime.set(keepMs, [...(byTime.get(keepMs) ?? []), name]);
+  }
+  return byTime;
+};
+
+const HISTORY = {
+  keep: [keptFor, '24h'],
+  names: [keptNames, {}],
+  attempts: [flag, false],
+} as const;
+
+const parseHistory: ValueCheck<{ historyKeeps: HistoryKeep[]; historyKept: HistoryKept }> = (
+  value,
+  field,
+) => {
+  if (value === false) return { historyKeeps: [ABANDONED], historyKept: 'nothing' };
+  if (typeof value !== 'object' || value === null) {
+    throw new DelayInvalidError(field, `must be false or { keep: '24h' }, not ${shown(value)}`);
+  }
+  const { keep: keepMs, names: byTime, attempts } = parseByTable(value, field, HISTORY);
+  byTime.delete(keepMs);
+  if (byTime.size > KEPT_TIMES_MAX) {
+    throw new DelayInvalidError(
+      `${field}.names`,
+      `must have at most ${KEPT_TIMES_MAX} different times, not ${byTime.size}`,
+    );
+  }
+  const keeps = [...byTime].map(([ms, names]) => ({ keepMs: ms, names, areOthers: false }));
+  const others = { keepMs, names: [...byTime.values()].flat(), areOthers: true };
+  return {
+    historyKeeps: [...keeps, others].map((keep) => ({ ...keep, isAbandoned: false })),
+    historyKept: attempts ? 'attempts' : 'ends',
+  };
+};
+
+/** Every option: how it is read, and its default as one would write it. */
+const OPTIONS = {
+  connection: checkConnection,
+  schema: [checkSchema, 'delay_queue'],
+  worker: [workerMode, true],
+  autorun: [flag, true],
+  nodeName,
+  deployment: nameLike('eu'),
+  concurrency: [CONCURRENCY, 10],
+  timeout: [TIMEOUT, '30s'],
+  maxAttempts: [MAX_ATTEMPTS, 10],
+  backoff: [(value: unknown) => parseBackoff(value, BACKOFF_DEFAULT), {}],
+  lease: [durationIn('1s', '1h'), '30s'],
+  horizon: [durationIn('1s', '1h'), '30s'],
+  loadEvery: [durationIn('100ms', '1h'), '10s'],
+  idleFor: [idleFor, false],
+  claimBatch: [integer(1, 5_000), 500],
+  connections: [integer(2, 20), 3],
+  transactionalConnections: integer(1, 1_000),
+  history: [parseHistory, {}],
+  drainTimeout: [durationIn('0', '1h'), '20s'],
+  payloadBytesMax: [integer(2, 1_048_576), PAYLOAD_BYTES_MAX],
+  around: [parseAround, []],
+  enhancers: [parseEnhancers, false],
+  resolveManager,
+  payloads: [asGiven, {}],
+  codec: checkCodec,
+  telemetry,
+} as const satisfies OptionTable & Record<keyof DelayQueueOptions, unknown>;
 
 /** Options of the module itself: in `forRoot`, or beside the factory of `forRootAsync`. */
-export const MODULE_EXTRAS = ['isGlobal', 'dataSource', 'queue'];
+const MODULE_EXTRAS = ['isGlobal', 'dataSource', 'queue'];
+
+/** {@link DelayQueueOptions}, checked and with defaults, all times in milliseconds. */
+export type ResolvedOptions = ReturnType<typeof resolve>;
+
+/**
+ * @param options {@link DelayQueueOptions}, or `undefined` for all defaults
+ * @param queue as in `forRoot({ queue })`
+ * @throws DelayConfigError that names the option and what would be right
+ */
+export function resolveOptions(options: unknown = {}, queue = DEFAULT_QUEUE): ResolvedOptions {
+  const where = queue === DEFAULT_QUEUE ? 'DelayQueueModule' : `DelayQueueModule (${queue})`;
+  return atStart(where, () => {
+    const given = checkKnownOptions(options, 'options', [
+      ...Object.keys(OPTIONS),
+      ...MODULE_EXTRAS,
+    ]);
+    const extra = MODULE_EXTRAS.find((name) => name in given);
+    if (extra === undefined) return resolve(parseByTable(given, 'options', OPTIONS), queue);
+    throw new DelayInvalidError(
+      `options.${extra}`,
+      'stands beside the factory of forRootAsync, not in its result',
+    );
+  });
+}
+
+function resolve(parsed: Parsed<typeof OPTIONS>, queue: string) {
+  const { timeout, lease, horizon, loadEvery, idleFor: idle, drainTimeout, ...rest } = parsed;
+  const { history, payloads: schemas, codec, nodeName: name, ...same } = rest;
+  if (loadEvery >= horizon) {
+    throw new DelayInvalidError(
+      'loadEvery',
+      `must be shorter than horizon (${loadEvery} ms >= ${horizon} ms)`,
+    );
+  }
+  const payloads = new Payloads(same.payloadBytesMax, codec);
+  payloads.expectAll(schemas);
+  const isManual = same.worker === 'manual';
+  const clock: 'database' | 'test' = isManual ? 'test' : 'database';
+  return {
+    ...same,
+    ...history,
+    /** Name of the queue in this application; its tables do not know it. */
+    queue,
+    /** Where the delays live, and their clock: the test's under `DelayTesting`. */
+    installation: { schema: same.schema, clock },
+    // Tests find nodes by name, and a configuration may give all the same.
+    nodeName: isManual || name === undefined ? distinct(name ?? hostAndPid()) : name,
+    timeoutMs: timeout,
+    leaseMs: lease,
+    horizonMs: horizon,
+    loadEveryMs: loadEvery,
+    /** `null`: never. */
+    idleForMs: idle,
+    drainTimeoutMs: drainTimeout,
+    /** Schemas and codec. */
+    payloads,
+  };
+}
+
+const DIGITS = 4;
+
+/** Random digits: containers have similar hostnames, and all run as process 1. */
+const distinct = (name: string): string =>
+  `${name.slice(0, NODE_NAME_LENGTH_MAX - DIGITS - 1)}:${randomBytes(DIGITS / 2).toString('hex')}`;
+
+/** Leaves room for the digits of {@link distinct}. */
+const HOSTNAME_LENGTH_MAX = 60;
+
+const hostAndPid = (): string =>
+  `${hostname()
+    .replaceAll(/[^\x21-\x7e]/g, '_')
+    .slice(0, HOSTNAME_LENGTH_MAX)}:${process.pid}`;
 
 /** The sources of options in `forRootAsync`. */
 const WAYS = ['useFactory', 'useClass', 'useExisting'];
@@ -370,45 +372,3 @@ function checkExtras({ isGlobal = true, queue = DEFAULT_QUEUE }: Record<string, 
   flag(isGlobal, 'isGlobal');
   checkQueue(queue, 'queue');
 }
-
-/** For the module, and again for a handler. */
-const AROUNDS_MAX = 20;
-
-/**
- * One `around`, or a list, outermost first.
- * @throws DelayInvalidError naming the item
- */
-export function parseAround(value: unknown): AroundFunction[] {
-  return readable('around', () => aroundsOf(value));
-}
-
-function aroundsOf(value: unknown): AroundFunction[] {
-  if (!Array.isArray(value)) return [aroundOf(value, 'around')];
-  if (value.length > AROUNDS_MAX) {
-    throw new DelayInvalidError('around', `must be at most ${AROUNDS_MAX}, not ${value.length}`);
-  }
-  return Array.from(value, (item: unknown, index) => aroundOf(item, `around[${index}]`));
-}
-
-function aroundOf(value: unknown, field: string): AroundFunction {
-  if (typeof value === 'function') {
-    if (isClass(value)) {
-      throw new DelayInvalidError(
-        field,
-        'is a class; give an instance of it (forRootAsync can inject one)',
-      );
-    }
-    return value as AroundFunction;
-  }
-  if (!hasAround(value)) {
-    throw new DelayInvalidError(
-      field,
-      `must be a function, or an object with a method around, not ${shown(value)}`,
-    );
-  }
-  // Looked up on each call, so that a spy or patch of the method takes effect.
-  return (call, next) => value.around(call, next);
-}
-
-const hasAround = (value: unknown): value is { around: AroundFunction } =>
-  typeof value === 'object' && value !== null && typeof Reflect.get(value, 'around') === 'function';

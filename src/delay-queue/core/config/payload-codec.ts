@@ -1,34 +1,11 @@
 import { adopted } from '../api/adopted.js';
 import { DelayInvalidError, DelayCodecError } from '../api/errors.js';
-import { shown, readable } from './known-options.js';
+import type { PayloadCodec, PayloadOwner } from '../api/options.js';
+import { flag, type ValueCheck } from './checks.js';
 import { encodePayload } from './payload-encoder.js';
 import { inTime } from './payload-schemas.js';
-
-/** Owner of a payload. A codec can authenticate both fields: they never change while it lives. */
-export interface PayloadOwner {
-  readonly name: string;
-  readonly key: string | null;
-}
-
-/**
- * Turns payloads into stored text and back: encryption, compression.
- *
- * `decode` must read everything that `encode` ever wrote, also under older keys. Payloads stored
- * without a codec are read as they are, unless `strict`.
- */
-export interface PayloadCodec {
-  /** @param json the payload. @returns any text that Postgres can store */
-  encode(json: string, owner: PayloadOwner): string | Promise<string>;
-  /** @param encoded result of `encode`. @returns the same JSON */
-  decode(encoded: string, owner: PayloadOwner): string | Promise<string>;
-  /**
-   * `true`: refuses payloads stored without the codec (`DELAY_CODEC`), so that a role that may
-   * write rows cannot pass off its text as encrypted. Set it when none from before the codec is
-   * left.
-   * @default `false`: reads them as they are
-   */
-  readonly strict?: boolean;
-}
+import { readable } from './refusals.js';
+import { shown } from './shown.js';
 
 /** An encoded payload is stored as an object with only this key. */
 const MARK = 'delay-queue:encoded';
@@ -68,7 +45,7 @@ export function encoded(
     return failed(new TypeError(`encode must return a text, not ${shown(text)}`));
   };
   const text = attempted(
-    () => inTime(adopted(codec.encode(json, ownerOf(owner))), lateCodec),
+    () => inTime(adopted(codec.encode(json, onlyOwner(owner))), lateCodec),
     failed,
   );
   return text instanceof Promise ? text.then(wrapped, failed) : wrapped(text);
@@ -104,7 +81,7 @@ export function decoded(
       throw new TypeError(`decode must return a text, not ${shown(json)}`);
     }, failed);
   const json = attempted(
-    () => inTime(adopted(codec.decode(inside, ownerOf(owner))), lateCodec),
+    () => inTime(adopted(codec.decode(inside, onlyOwner(owner))), lateCodec),
     failed,
   );
   return json instanceof Promise ? json.then(parsed, failed) : parsed(json);
@@ -120,7 +97,7 @@ export function encodedIn(text: string): string | undefined {
 
 const lateCodec = (why: string): Error => new Error(`it ${why}`);
 
-const ownerOf = ({ name, key }: PayloadOwner): PayloadOwner => ({ name, key });
+const onlyOwner = ({ name, key }: PayloadOwner): PayloadOwner => ({ name, key });
 
 function attempted<T>(work: () => T, failed: (error: unknown) => never): T {
   try {
@@ -130,19 +107,17 @@ function attempted<T>(work: () => T, failed: (error: unknown) => never): T {
   }
 }
 
-/** @throws DelayInvalidError */
-export function checkCodec(value: unknown): PayloadCodec | undefined {
-  if (value === undefined) return undefined;
-  if (readable('codec', () => isCodec(value))) {
-    const { strict } = value as { strict?: unknown };
-    if (strict === undefined || typeof strict === 'boolean') return value as PayloadCodec;
-    throw new DelayInvalidError('codec.strict', `must be true or false, not ${shown(strict)}`);
+export const checkCodec: ValueCheck<PayloadCodec> = (value, field) => {
+  if (readable(field, () => isCodec(value))) {
+    const { strict = false } = value as { strict?: unknown };
+    flag(strict, `${field}.strict`);
+    return value as PayloadCodec;
   }
   throw new DelayInvalidError(
-    'codec',
+    field,
     `must be an object with the methods encode and decode, not ${shown(value)}`,
   );
-}
+};
 
 const isCodec = (value: unknown): boolean =>
   typeof value === 'object' &&

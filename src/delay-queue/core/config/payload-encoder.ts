@@ -1,14 +1,9 @@
+import { isAnyArrayBuffer, isDate, isMap, isPromise, isSet } from 'node:util/types';
+import { quoted } from '../api/error-text.js';
 import { DelayInvalidError } from '../api/errors.js';
-import {
-  isRefusal,
-  UNREADABLE,
-  writtenOut,
-  isPlainArray,
-  isPlainObject,
-  notPlain,
-  pathStep,
-} from './known-options.js';
-import { LONE_SURROGATE } from './checks.js';
+import { isPlainArray, LONE_SURROGATE } from './checks.js';
+import { isRefusal, UNREADABLE } from './refusals.js';
+import { cut } from './shown.js';
 
 /** 64 KiB: payloads identify things, tables hold the data. */
 export const PAYLOAD_BYTES_MAX = 65_536;
@@ -95,8 +90,8 @@ class PayloadEncoder {
     if (LONE_SURROGATE.test(text)) {
       throw this.invalid(`${what} contains a lone surrogate, which is not well-formed Unicode`);
     }
-    const quoted = JSON.stringify(text);
-    this.emit(quoted, Buffer.byteLength(quoted));
+    const json = JSON.stringify(text);
+    this.emit(json, Buffer.byteLength(json));
   }
 
   private number(number: number): void {
@@ -200,4 +195,50 @@ class PayloadEncoder {
         'store the data in a table and send its id',
     );
   }
+}
+
+/** Length of a key in a path. */
+const STEP_LENGTH_MAX = 40;
+
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+
+/** By shape, not identity: objects of `structuredClone` and `vm` have another realm's prototype. */
+function isPlainObject(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === null || prototype === Object.prototype) return true;
+  return (
+    typeof prototype === 'object' &&
+    Object.getPrototypeOf(prototype) === null &&
+    Object.hasOwn(prototype, 'isPrototypeOf')
+  );
+}
+
+/** Why a value is neither, and what to send instead. */
+function notPlain(value: object): string {
+  if (isDate(value)) return 'is a Date; send date.toISOString()';
+  if (isMap(value)) return 'is a Map; send Object.fromEntries(map)';
+  if (isSet(value)) return 'is a Set; send [...set]';
+  if (isPromise(value)) return 'is a Promise; await it first';
+  if (ArrayBuffer.isView(value) || isAnyArrayBuffer(value)) {
+    return 'is binary data; send it as base64 text';
+  }
+  const name: unknown = Reflect.get(value, 'constructor')?.name;
+  const kind = typeof name === 'string' && name !== '' ? name : 'some class';
+  return `is an instance of ${cut(kind)}; send a plain object`;
+}
+
+/** One step of a path: `.orderId`, `["a b"]`, `[0]`. */
+export function pathStep(step: string | number): string {
+  if (typeof step === 'number') return `[${step}]`;
+  if (step.length <= STEP_LENGTH_MAX && IDENTIFIER.test(step)) return `.${step}`;
+  return `[${quoted(step, STEP_LENGTH_MAX)}]`;
+}
+
+/** Length of a number as `jsonb` writes it: 326 characters for `5e-324`. `e+` is refused before. */
+function writtenOut(text: string): number {
+  if (!text.includes('e-')) return text.length;
+  const [mantissa = '', exponent = ''] = text.split('e-');
+  const sign = mantissa.startsWith('-') ? 1 : 0;
+  const digits = mantissa.replace(/\D/g, '').length;
+  return sign + '0.'.length + Number(exponent) - 1 + digits;
 }

@@ -1,30 +1,10 @@
 import { adopted } from '../api/adopted.js';
 import { DelayInvalidError, DelayPayloadError, type PayloadIssue } from '../api/errors.js';
+import type { PayloadSchema, SchemaIssue } from '../api/options.js';
 import { LATE, within } from '../tasks/signal.js';
-import { isOf, pathStep, readable, shown } from './known-options.js';
-
-/**
- * Schema of a payload: any [Standard Schema v1](https://standardschema.dev), as Zod, Valibot,
- * ArkType and others implement it. Only the part of the interface that is used here.
- */
-export interface PayloadSchema<Parsed = unknown> {
-  readonly '~standard': {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly validate: (value: unknown) => SchemaResult<Parsed> | Promise<SchemaResult<Parsed>>;
-  };
-}
-
-/** Result of a schema for a payload. */
-export type SchemaResult<Parsed> =
-  | { readonly value: Parsed; readonly issues?: undefined }
-  | { readonly issues: readonly SchemaIssue[] };
-
-/** A mismatch and its path. */
-export interface SchemaIssue {
-  readonly message: string;
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
-}
+import { pathStep } from './payload-encoder.js';
+import { isInstance, readable } from './refusals.js';
+import { shown } from './shown.js';
 
 /** Further issues add nothing. */
 const ISSUES_MAX = 20;
@@ -134,7 +114,7 @@ const textOf = (message: unknown): string => {
 
 /** The same refusal for a caller of `schedule`, where nothing was written. */
 export function asRefusal(error: unknown): unknown {
-  if (!isOf(error, DelayPayloadError)) return error;
+  if (!isInstance(error, DelayPayloadError)) return error;
   const [first, ...others] = error.issues;
   if (first === undefined) return new DelayInvalidError('payload', 'does not match its schema');
   const more = others.map(({ path, message }) => `; ${path}: ${message}`).join('');

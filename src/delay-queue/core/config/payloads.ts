@@ -1,22 +1,11 @@
 import { adopted } from '../api/adopted.js';
 import { DelayCodecError, DelayInvalidError } from '../api/errors.js';
-import { blamedOn, isOf, optionsByName } from './known-options.js';
-import {
-  type PayloadOwner,
-  type PayloadCodec,
-  refuseMark,
-  decoded,
-  encodedIn,
-  encoded,
-} from './payload-codec.js';
+import type { PayloadCodec, PayloadOwner, PayloadSchema } from '../api/options.js';
+import { optionsByName } from './known-options.js';
+import { blamedOn, isInstance } from './refusals.js';
+import { refuseMark, decoded, encodedIn, encoded } from './payload-codec.js';
 import { encodePayload } from './payload-encoder.js';
-import {
-  asRefusal,
-  checkSchemaOption,
-  jsonSchemaOf,
-  parsedBy,
-  type PayloadSchema,
-} from './payload-schemas.js';
+import { asRefusal, checkSchemaOption, jsonSchemaOf, parsedBy } from './payload-schemas.js';
 import { checkName } from './checks.js';
 
 /** Limit before encoding: the codec may shrink it. */
@@ -132,7 +121,7 @@ export class Payloads {
       try {
         return await read(text, owner);
       } catch (error) {
-        if (isOf(error, DelayCodecError)) throw error;
+        if (isInstance(error, DelayCodecError)) throw error;
         return this.given(text, owner);
       }
     };

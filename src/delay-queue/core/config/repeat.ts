@@ -1,13 +1,14 @@
 import { isDate } from 'node:util/types';
-import type { CatchUp } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
 import { cronIn } from '../recurrence/instants.js';
-import type { Rule, StoredRepeat } from '../recurrence/recurrence.js';
+import { CATCH_UPS, type Rule, type StoredRepeat } from '../recurrence/recurrence.js';
 import { knowsZone } from '../recurrence/zone-rules.js';
-import { checkInteger, checkText, oneOf } from './checks.js';
-import { parseDurationBetween, parseDurationMs } from './durations.js';
-import { instantOf } from './instants.js';
-import { shown } from './known-options.js';
+import { checkText, choice, integer, type ValueCheck } from './checks.js';
+import { durationIn, parseDurationMs } from './durations.js';
+import { checkInstant } from './instants.js';
+import { parseByTable, type Parsed } from './known-options.js';
+import { blamedOn } from './refusals.js';
+import { shown } from './shown.js';
 
 /** The recurrence that a call asks for. */
 export interface GivenRepeat {
@@ -18,62 +19,22 @@ export interface GivenRepeat {
   lastsMs: number | null;
 }
 
-/** Options of a recurrence that the code declares. */
-export const RULE_OPTIONS = ['every', 'cron', 'timeZone', 'catchUp'];
-export const REPEAT_OPTIONS = [...RULE_OPTIONS, 'until', 'limit'];
-
-const CATCH_UPS: readonly CatchUp[] = ['latest', 'each', 'none'];
 const TEXT_LENGTH_MAX = 200;
-const RUNS_MAX = 1_000_000;
 
-/**
- * @param given without unknown options
- * @throws DelayInvalidError naming the option
- */
-export function checkRule(given: Record<string, unknown>): Rule {
-  const { catchUp = 'latest' } = given;
-  return { ...intervalOf(given), catchUp: oneOf(CATCH_UPS)(catchUp, 'catchUp') };
-}
-
-/** The rule and its end. A duration as `until` counts from the call: see {@link GivenRepeat}. */
-export function checkRepeat(given: Record<string, unknown>): Pick<GivenRepeat, 'how' | 'lastsMs'> {
-  const { until, limit } = given;
-  const how: StoredRepeat = checkRule(given);
-  if (limit !== undefined) how.limit = checkInteger(limit, 'limit', 1, RUNS_MAX);
-  if (until === undefined) return { how, lastsMs: null };
+const ends: ValueCheck<Pick<GivenRepeat, 'lastsMs'> & { untilMs?: number }> = (until, field) => {
   if (typeof until === 'string' || typeof until === 'number') {
-    return { how, lastsMs: parseDurationMs(until, 'until') };
+    return { lastsMs: parseDurationMs(until, field) };
   }
-  if (!isDate(until)) {
-    throw new DelayInvalidError('until', `must be a Date or a duration, not ${shown(until)}`);
-  }
-  how.until = Date.parse(instantOf(until, 'until'));
-  return { how, lastsMs: null };
-}
-
-function intervalOf(
-  given: Record<string, unknown>,
-): { every: number } | { cron: string; timeZone: string } {
-  const { every, cron, timeZone } = given;
-  if ((every === undefined) === (cron === undefined)) {
-    throw new DelayInvalidError(
-      'every|cron',
-      `say how it recurs, with exactly one of them: { every: '15m' } or { cron: '0 3 * * *', timeZone: 'UTC' }`,
-    );
-  }
-  if (every === undefined) return { cron: checkCron(cron), timeZone: checkTimeZone(timeZone) };
-  if (timeZone !== undefined) {
-    throw new DelayInvalidError('timeZone', 'goes with cron: every has no wall clock');
-  }
-  return { every: parseDurationBetween(every, 'every', '1s', '36525d') };
-}
+  if (isDate(until)) return { lastsMs: null, untilMs: Date.parse(checkInstant(until, field)) };
+  throw new DelayInvalidError(field, `must be a Date or a duration, not ${shown(until)}`);
+};
 
 /** A name that every release of Node knows, not an offset: offsets have no daylight saving time. */
-function checkTimeZone(value: unknown = 'UTC'): string {
-  const timeZone = checkText(value, 'timeZone', TEXT_LENGTH_MAX);
+function checkTimeZone(value: unknown, field: string): string {
+  const timeZone = checkText(value, field, TEXT_LENGTH_MAX);
   if (/^[A-Za-z]/.test(timeZone) && knowsZone(timeZone)) return timeZone;
   throw new DelayInvalidError(
-    'timeZone',
+    field,
     `must be an IANA time zone like 'Europe/Berlin', not ${shown(timeZone)}`,
   );
 }
@@ -82,33 +43,64 @@ function checkTimeZone(value: unknown = 'UTC'): string {
 const WEEKDAY_NUMBER = /(?:^|[,-])\d/;
 
 /** Five fields, or six with the seconds first. A date or a year field would end the recurrence. */
-function checkCron(value: unknown): string {
-  const cron = checkText(value, 'cron', TEXT_LENGTH_MAX).trim();
+function checkCron(value: unknown, field: string): string {
+  const cron = checkText(value, field, TEXT_LENGTH_MAX).trim();
   const fields = cron.split(/\s+/);
   if (fields.length !== 5 && fields.length !== 6) {
     throw new DelayInvalidError(
-      'cron',
+      field,
       `must have five fields, like '0 3 * * *', or six with the seconds in front, not ${shown(value)}`,
     );
   }
   if (cron.includes('?') && WEEKDAY_NUMBER.test(fields.at(-1)!)) {
     throw new DelayInvalidError(
-      'cron',
+      field,
       `has the number of a weekday beside ?, as Quartz writes it: 2 is Monday there and Tuesday here. Write MON or TUE, not ${shown(value)}`,
     );
   }
-  if (firstInstantOf(cron) !== undefined) return cron;
-  throw new DelayInvalidError(
-    'cron',
-    `never occurs, because there is no such day: ${shown(value)}`,
-  );
+  if (firstInstant(cron, field) !== undefined) return cron;
+  throw new DelayInvalidError(field, `never occurs, because there is no such day: ${shown(value)}`);
 }
 
-function firstInstantOf(cron: string): number | undefined {
+function firstInstant(cron: string, field: string): number | undefined {
   try {
     return cronIn(cron, 'UTC').after(0);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new DelayInvalidError('cron', `must be a cron expression: ${why}`);
+    throw new DelayInvalidError(field, `must be a cron expression: ${why}`);
   }
+}
+
+/** Options of a recurrence that the code declares. */
+export const RULE = {
+  every: durationIn('1s', '36525d'),
+  cron: checkCron,
+  timeZone: checkTimeZone,
+  catchUp: [choice(CATCH_UPS), 'latest'],
+} as const;
+
+const REPEAT = { ...RULE, until: ends, limit: integer(1, 1_000_000) } as const;
+
+/** @throws DelayInvalidError for a rule without an interval, or with two */
+export function toRule({ every, cron, timeZone, catchUp }: Parsed<typeof RULE>): Rule {
+  if (every !== undefined && cron === undefined && timeZone === undefined)
+    return { every, catchUp };
+  if (every === undefined && cron !== undefined)
+    return { cron, timeZone: timeZone ?? 'UTC', catchUp };
+  if (cron === undefined && every !== undefined) {
+    throw new DelayInvalidError('timeZone', 'goes with cron: every has no wall clock');
+  }
+  throw new DelayInvalidError(
+    'every|cron',
+    `say how it recurs, with exactly one of them: { every: '15m' } or { cron: '0 3 * * *', timeZone: 'UTC' }`,
+  );
+}
+
+/** The rule and its end. A duration as `until` counts from the call: see {@link GivenRepeat}. */
+export function parseRepeat(value: unknown, field: string): Pick<GivenRepeat, 'how' | 'lastsMs'> {
+  const { until, limit, ...rule } = parseByTable(value, field, REPEAT);
+  const how: StoredRepeat = blamedOn(field, () => toRule(rule));
+  if (limit !== undefined) how.limit = limit;
+  if (until?.untilMs !== undefined) how.until = until.untilMs;
+  return { how, lastsMs: until?.lastsMs ?? null };
 }

@@ -7,7 +7,7 @@ import {
 import { ModulesContainer } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { DelayConfigError } from '../api/errors.js';
-import { shown } from '../config/known-options.js';
+import { shown } from '../config/shown.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import { isDataSource } from './postgres-driver.js';
 import { type Connection, PgDataSource } from './pg-data-source.js';

@@ -17,9 +17,12 @@ import type {
 } from '../api/delay.js';
 import { DelayConfigError } from '../api/errors.js';
 import type { DelayEventMap } from '../api/events.js';
-import type { BackoffFunction, BackoffOptions } from '../config/backoff.js';
-import type { DelayEnhancers } from '../config/options.js';
-import type { PayloadSchema } from '../config/payload-schemas.js';
+import type {
+  BackoffFunction,
+  BackoffOptions,
+  DelayEnhancers,
+  PayloadSchema,
+} from '../api/options.js';
 import type { LimitOptions } from './handler-limits.js';
 
 /**

@@ -8,7 +8,7 @@ import {
   ModulesContainer,
 } from '@nestjs/core';
 import { DelayConfigError } from '../api/errors.js';
-import type { DelayEnhancers } from '../config/options.js';
+import type { DelayEnhancers } from '../api/options.js';
 import { type Globals, EnhancedMethod } from './enhanced-method.js';
 import { nestInternals } from './nest-internals.js';
 

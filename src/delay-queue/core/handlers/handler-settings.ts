@@ -1,92 +1,97 @@
 import { DelayInvalidError } from '../api/errors.js';
+import type { BackoffFunction, DelayEnhancers } from '../api/options.js';
 import {
   type ExponentialBackoff,
   type BackoffPolicy,
   functionPolicy,
   backoffMs,
   parseBackoff,
-  type BackoffFunction,
 } from '../config/backoff.js';
-import { atStart, checkKnownOptions, isClass } from '../config/known-options.js';
+import { asGiven, checkName, flag, integer } from '../config/checks.js';
+import { type OptionTable, parseByTable } from '../config/known-options.js';
 import {
-  type DelayEnhancers,
-  type ResolvedOptions,
+  CONCURRENCY,
+  MAX_ATTEMPTS,
   parseAround,
   parseEnhancers,
+  type ResolvedOptions,
+  TIMEOUT,
 } from '../config/options.js';
-import { parseTimeoutMs, checkConcurrency } from '../config/resolve-options.js';
-import { checkInteger, checkName, flag } from '../config/checks.js';
-import { checkMaxAttempts } from '../config/schedule-options.js';
+import { parseQueues } from '../config/queue-names.js';
+import { atStart } from '../config/refusals.js';
+import { isClass } from '../config/shown.js';
 import type { DecoratorEntries, OnDelayBatchOptions } from './decorators.js';
 import { type Handler, WAITS_MAX_MS } from './handler.registry.js';
-import { parseLimits } from './handler-limits.js';
+import { NO_LIMIT, parseLimit } from './handler-limits.js';
 
 /** The part of a {@link Handler} that comes from `@OnDelay` and the module's options. */
 type HandlerSettings = Omit<Handler, 'location' | 'invoke' | 'onDead'> & {
   enhancers: DelayEnhancers;
 };
 
-/** Delays per call: one statement carries them each way, and memory holds their payloads. */
-const BATCH_MAX = 1_000;
-
-const ON_DELAY_OPTIONS = Object.keys({
-  concurrency: true,
-  global: true,
-  perGroup: true,
-  timeout: true,
-  maxAttempts: true,
-  backoff: true,
-  transactional: true,
-  batch: true,
-  around: true,
-  enhancers: true,
-  payload: true,
-  queue: true,
-} satisfies Record<keyof OnDelayBatchOptions, true>);
+/** Every option of `@OnDelay`. Defaults are the module's. */
+const ON_DELAY = {
+  concurrency: CONCURRENCY,
+  global: parseLimit,
+  perGroup: parseLimit,
+  timeout: TIMEOUT,
+  maxAttempts: MAX_ATTEMPTS,
+  backoff: asGiven,
+  transactional: [
+    (value: unknown, field: string) => (value === 'own' ? ('own' as const) : flag(value, field)),
+    false,
+  ],
+  // One statement carries them each way, and memory holds their payloads.
+  batch: integer(1, 1_000),
+  around: parseAround,
+  enhancers: parseEnhancers,
+  payload: asGiven,
+  queue: parseQueues,
+} as const satisfies OptionTable & Record<keyof OnDelayBatchOptions, unknown>;
 
 /**
  * @param location of the `@OnDelay`, which a refusal names
  * @param onBackoffFault receives the failure of a backoff function, or of its result
  */
 export function handlerSettings(
-  { name, options }: DecoratorEntries['@OnDelay'],
+  { name: givenName, options }: DecoratorEntries['@OnDelay'],
   location: string,
   defaults: ResolvedOptions,
   onBackoffFault: (error: unknown) => void,
 ): HandlerSettings {
   return atStart(location, () => {
-    const given = checkKnownOptions(options, 'options', ON_DELAY_OPTIONS);
-    const { concurrency, timeout, maxAttempts, backoff, transactional = false, batch } = given;
-    const { global: all, perGroup, around, enhancers, payload } = given;
-    if (payload !== undefined) defaults.payloads.expect(checkName(name), payload, 'payload');
+    const name = checkName(givenName);
+    const given = parseByTable(options, 'options', ON_DELAY);
+    const { transactional, timeout: timeoutMs = defaults.timeoutMs, batch = null, payload } = given;
+    const { global: all, perGroup } = given;
+    const { concurrency, maxAttempts, enhancers } = { ...defaults, ...given };
+    if (payload !== undefined) defaults.payloads.expect(name, payload, 'payload');
     const own = transactional === 'own';
-    const isTransactional = own ? false : flag(transactional, 'transactional');
-    if (own && batch !== undefined) {
+    if (own && batch !== null) {
       throw new DelayInvalidError(
         'batch',
         "is not for transactional: 'own': complete one delay at a time",
       );
     }
-    const timeoutMs = timeout === undefined ? defaults.timeoutMs : parseTimeoutMs(timeout);
     return {
-      name: checkName(name),
+      name,
       queue: defaults,
-      transactional: isTransactional,
+      transactional: transactional === true,
       own,
-      concurrency: concurrency === undefined ? defaults.concurrency : checkConcurrency(concurrency),
-      limits: parseLimits(all, perGroup),
-      batch: batch === undefined ? null : checkInteger(batch, 'batch', 1, BATCH_MAX),
+      concurrency,
+      limits: all || perGroup ? { all: all ?? NO_LIMIT, perGroup: perGroup ?? NO_LIMIT } : null,
+      batch,
       timeoutMs,
       // A fenced attempt is not renewed: the first lease must last, for a call that waits as well.
       leaseMs:
-        isTransactional || own
-          ? Math.max(timeoutMs + 2 * WAITS_MAX_MS, defaults.leaseMs)
-          : defaults.leaseMs,
-      maxAttempts: maxAttempts === undefined ? defaults.maxAttempts : checkMaxAttempts(maxAttempts),
-      backoffMs: backoffPolicy(backoff, defaults.backoff, onBackoffFault),
-      readPayload: defaults.payloads.readerOf(checkName(name)),
-      around: around === undefined ? defaults.around : [...defaults.around, ...parseAround(around)],
-      enhancers: enhancers === undefined ? defaults.enhancers : parseEnhancers(enhancers),
+        transactional === false
+          ? defaults.leaseMs
+          : Math.max(timeoutMs + 2 * WAITS_MAX_MS, defaults.leaseMs),
+      maxAttempts,
+      backoffMs: backoffPolicy(given.backoff, defaults.backoff, onBackoffFault),
+      readPayload: defaults.payloads.readerOf(name),
+      around: [...defaults.around, ...(given.around ?? [])],
+      enhancers,
     };
   });
 }

@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { AroundFunction, Delay, DelayContext } from '../api/delay.js';
 import { DelayConfigError } from '../api/errors.js';
 import type { BackoffPolicy } from '../config/backoff.js';
-import { checkKnownOptions } from '../config/known-options.js';
+import { parseByTable } from '../config/known-options.js';
 import type { PayloadReader, Payloads } from '../config/payloads.js';
 import { decoded } from '../config/payload-codec.js';
-import { checkName, checkKey } from '../config/checks.js';
-import { checkRule, RULE_OPTIONS } from '../config/repeat.js';
+import { asGiven, checkKey, checkName } from '../config/checks.js';
+import { RULE, toRule } from '../config/repeat.js';
 import type { Rule } from '../recurrence/recurrence.js';
 import type { HandlerLimits } from './handler-limits.js';
 
@@ -160,10 +160,11 @@ export interface Declaration {
   repeat: Rule;
 }
 
-/** Key of a declaration without one. */
-const KEY_DEFAULT = 'repeat';
-
-const DECLARATION_OPTIONS = [...RULE_OPTIONS, 'key', 'payload'];
+const DECLARATION = {
+  ...RULE,
+  key: [checkKey, 'repeat'],
+  payload: [asGiven, null],
+} as const;
 
 /** @returns a promise only if a schema or the codec returns one */
 export function parseDeclaration(
@@ -171,11 +172,10 @@ export function parseDeclaration(
   options: unknown,
   payloads: Payloads,
 ): Declaration | Promise<Declaration> {
-  const given = checkKnownOptions(options, 'options', DECLARATION_OPTIONS);
-  const { key = KEY_DEFAULT, payload = null } = given;
-  const owner = { name: checkName(name), key: checkKey(key) };
+  const { key, payload, ...rule } = parseByTable(options, 'options', DECLARATION);
+  const owner = { name: checkName(name), key };
   const json = payloads.jsonOf(payload);
-  const repeat = checkRule(given);
+  const repeat = toRule(rule);
   const stored = payloads.stored(json, owner);
   if (!(stored instanceof Promise)) return { ...owner, payload: stored, repeat };
   return stored.then((text) => ({ ...owner, payload: text, repeat }));

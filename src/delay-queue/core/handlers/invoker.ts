@@ -1,7 +1,7 @@
 import { Injectable, Optional } from '@nestjs/common';
 import { ModuleRef, type ContextId, ContextIdFactory } from '@nestjs/core';
 import type { Delay, DelayContext } from '../api/delay.js';
-import type { DelayEnhancers } from '../config/options.js';
+import type { DelayEnhancers } from '../api/options.js';
 import type { DelayRequest, DelayBatchRequest } from './delay-request.js';
 import { NestEnhancers, type FoundMethod, isStatic, type InstanceWrapper } from './enhancers.js';
 import type { EnhancedMethod } from './enhanced-method.js';

@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { quietly } from '../api/adopted.js';
 import { LogLines } from '../api/log-lines.js';
 import type { AttemptEvent, DelayEvents } from '../api/events.js';
-import { shown } from '../config/known-options.js';
+import { shown } from '../config/shown.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
 import { EVENTS, logContext } from '../config/queue-names.js';
 

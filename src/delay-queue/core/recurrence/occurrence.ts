@@ -1,4 +1,10 @@
-import { type GoesOn, type HowEnded, Recurrence, SAID, type StoredRepeat } from './recurrence.js';
+import {
+  type GoesOn,
+  type HowEnded,
+  isSameRule,
+  Recurrence,
+  type StoredRepeat,
+} from './recurrence.js';
 
 /** One run of a recurring delay. */
 export class Occurrence {
@@ -26,9 +32,8 @@ export class Occurrence {
   }
 
   /** Whether it has the same rule; the end may be another. */
-  recursAs(how: Readonly<Record<string, unknown>>): boolean {
-    const known: Readonly<Record<string, unknown>> = this.repeat;
-    return SAID.every((option) => known[option] === how[option]);
+  recursAs(how: object): boolean {
+    return isSameRule(this.repeat, how);
   }
 
   /** Whether it is too late for a first attempt. */

@@ -186,10 +186,15 @@ export function firstDueMs(rule: Rule, nowMs: number): number {
 }
 
 /** What a rule says, of all that a repeat stores. */
-export const SAID = ['every', 'cron', 'timeZone', 'catchUp'];
+const SAID = ['every', 'cron', 'timeZone', 'catchUp'];
+
+/** Whether both recur alike, whatever their ends. */
+export const isSameRule = (one: object, other: object): boolean =>
+  SAID.every((option) => Reflect.get(one, option) === Reflect.get(other, option));
+
 const KNOWN = [...SAID, 'until', 'limit', 'ran', 'from', 'offset', 'tz', 'declared', 'deployment'];
 const NUMBERS: readonly unknown[] = ['number', 'undefined'];
-const CATCH_UPS: readonly string[] = ['latest', 'each', 'none'] satisfies CatchUp[];
+export const CATCH_UPS: readonly CatchUp[] = ['latest', 'each', 'none'];
 
 /** A newer version may store more, and half of it must not be applied. @throws */
 function checkKnown(repeat: StoredRepeat): void {

@@ -6,14 +6,16 @@ import {
   checkKey,
   checkName,
   flag,
-  oneOf,
+  choice,
   oneOrMany,
   text,
   type ValueCheck,
 } from '../config/checks.js';
 import { checkHeaders } from '../config/headers.js';
-import { instantOf } from '../config/instants.js';
-import { blamedOn, checkKnownOptions, shown } from '../config/known-options.js';
+import { checkInstant } from '../config/instants.js';
+import { checkKnownOptions } from '../config/known-options.js';
+import { blamedOn } from '../config/refusals.js';
+import { shown } from '../config/shown.js';
 import { texts } from './rows/delay-rows.js';
 import { errorKind, firstLine, stateAt } from './sql/fragments/state-and-error.js';
 
@@ -138,7 +140,7 @@ const FIELDS = {
   }),
   dueFrom: field({
     purposes: ANY,
-    check: instantOf,
+    check: checkInstant,
     sql: compared('d.due_at >='),
     // A delay's wake is never before it is due.
     walk: 'wake_at >=',
@@ -150,7 +152,7 @@ const FIELDS = {
   }),
   dueBefore: field({
     purposes: ANY,
-    check: instantOf,
+    check: checkInstant,
     sql: compared('d.due_at <'),
     flag: { name: 'due-before', value: 'INSTANT', about: 'Due before this instant.' },
   }),
@@ -176,7 +178,7 @@ const FIELDS = {
     check: (value, name, rows): readonly (LiveState | EndState)[] =>
       rows === 'live'
         ? oneOrMany(LIVE_STATES.length, liveState)(value, name)
-        : oneOrMany(END_STATES.length, oneOf(END_STATES))(value, name),
+        : oneOrMany(END_STATES.length, choice(END_STATES))(value, name),
     sql: (states, value, rows) => {
       if (rows === 'ended') return `d.state = ANY (${states}::text[])`;
       return value.join() === 'dead'
@@ -210,13 +212,13 @@ const FIELDS = {
   }),
   endedFrom: field({
     purposes: ENDED,
-    check: instantOf,
+    check: checkInstant,
     sql: compared('d.ended_at >='),
     walk: 'ended_at >=',
   }),
   endedBefore: field({
     purposes: ENDED,
-    check: instantOf,
+    check: checkInstant,
     sql: compared('d.ended_at <'),
     walk: 'ended_at <',
   }),
@@ -246,7 +248,7 @@ function wantedHeaders(value: unknown): string {
 }
 
 const liveState: ValueCheck<LiveState> = (value, name) => {
-  if (!END_STATES.some((end) => end === value)) return oneOf(LIVE_STATES)(value, name);
+  if (!END_STATES.some((end) => end === value)) return choice(LIVE_STATES)(value, name);
   throw new DelayInvalidError(
     name,
     `must be one of ${LIVE_STATES.join(', ')}, not ${shown(value)}: \`history\` lists what has ended`,

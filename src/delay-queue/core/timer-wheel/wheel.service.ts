@@ -11,8 +11,8 @@ import { describeError } from '../api/error-text.js';
 import { LogLines } from '../api/log-lines.js';
 import { DelayInvalidError, DelayShutdownError, DelayWheelFullError } from '../api/errors.js';
 import type { Duration } from '../api/delay.js';
-import { atStart } from '../config/known-options.js';
-import { checkInteger } from '../config/checks.js';
+import { atStart } from '../config/refusals.js';
+import { integer } from '../config/checks.js';
 import { parseDurationMs } from '../config/durations.js';
 import { WheelAlarm } from './wheel-alarm.js';
 import { type OnExpired, WheelChannel } from './wheel.channel.js';
@@ -75,7 +75,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     @Optional() @Inject(WHEEL_CAPACITY) private readonly capacity: number = CAPACITY_DEFAULT,
     @Optional() alarm?: WheelAlarm,
   ) {
-    atStart('WheelService', () => checkInteger(capacity, 'WHEEL_CAPACITY', 1, CAPACITY_MAX));
+    atStart('WheelService', () => integer(1, CAPACITY_MAX)(capacity, 'WHEEL_CAPACITY'));
     this.#sleep = new WheelSleep(() => this.#turn(), alarm);
     this.#timers = new VolatileTimers(
       (onExpired) => this.channel(onExpired, capacity),

@@ -1,6 +1,7 @@
 import type { DelayTransaction } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
-import { readable, shown } from '../config/known-options.js';
+import { readable } from '../config/refusals.js';
+import { shown } from '../config/shown.js';
 import { asServerError, dropData } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import { ON_PRIMARY } from '../database/tables.js';

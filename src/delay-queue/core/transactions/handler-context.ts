@@ -3,7 +3,8 @@ import type { EntityManager, QueryRunner } from 'typeorm';
 import { ignoreRejection } from '../api/adopted.js';
 import type { DelayTransaction } from '../api/delay.js';
 import { DelayInvalidError } from '../api/errors.js';
-import { readable, shown } from '../config/known-options.js';
+import { readable } from '../config/refusals.js';
+import { shown } from '../config/shown.js';
 import type { Occurrence } from '../recurrence/occurrence.js';
 import type { OwnAttempt } from '../store/rows/delay-rows.js';
 

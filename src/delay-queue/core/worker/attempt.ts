@@ -8,7 +8,7 @@ import {
   type DeadEvent,
   withCause,
 } from '../api/events.js';
-import { isOf } from '../config/known-options.js';
+import { isInstance } from '../config/refusals.js';
 import type { Runner } from '../database/runner.js';
 import type { Handler } from '../handlers/handler.registry.js';
 import type { Occurrence } from '../recurrence/occurrence.js';
@@ -251,7 +251,7 @@ export class OnDead {
 
   /** Whether the payload is what no node could decode: the method gets the delay without it. */
   isUndecodable(failure: unknown): boolean {
-    return this.error.startsWith(CODEC_ERROR) && isOf(failure, DelayCodecError);
+    return this.error.startsWith(CODEC_ERROR) && isInstance(failure, DelayCodecError);
   }
 
   /** Until the next call. */

@@ -20,7 +20,8 @@ import {
   PostponeDelay,
 } from '../api/errors.js';
 import { parseDurationMs } from '../config/durations.js';
-import { readable, shown } from '../config/known-options.js';
+import { readable } from '../config/refusals.js';
+import { shown } from '../config/shown.js';
 import { decoded } from '../config/payload-codec.js';
 import type { Handler } from '../handlers/handler.registry.js';
 import { CHECKED, invariant } from '../tasks/invariant.js';

@@ -1,9 +1,9 @@
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { DelayConfigError } from '../../api/errors.js';
 import type { Duration } from '../../api/delay.js';
-import { atStart } from '../../config/known-options.js';
-import { parseDurationBetween } from '../../config/durations.js';
-import { checkConnection, checkSchema } from '../../config/resolve-options.js';
+import { atStart } from '../../config/refusals.js';
+import { durationIn } from '../../config/durations.js';
+import { checkConnection, checkSchema } from '../../config/options.js';
 import { LOCK_WITHIN_MS, takeAdvisoryLock } from '../../database/advisory-lock.js';
 import { withRunner } from '../../database/pg-data-source.js';
 import { givenPoolOptions, isDataSource } from '../../database/postgres-driver.js';
@@ -367,11 +367,11 @@ export async function runMigrations(
   options: { wait?: Duration; schema?: string } = {},
 ): Promise<void> {
   const { wait = LOCK_WITHIN_MS, schema = 'delay_queue' } = options;
-  const waitMs = atStart('runMigrations', () => parseDurationBetween(wait, 'wait', '1ms', '24h'));
+  const waitMs = atStart('runMigrations', () => durationIn('1ms', '24h')(wait, 'wait'));
   const name = atStart('runMigrations', () => checkSchema(schema));
   const connection = isDataSource(where)
     ? undefined
-    : atStart('runMigrations', () => checkConnection(where));
+    : atStart('runMigrations', () => checkConnection(where, 'connection'));
   if (connection !== undefined) {
     return await withRunner(connection, (runner) => createAll(runner, name, waitMs));
   }

@@ -1,9 +1,10 @@
 import { KEY_LENGTH_MAX } from '../../config/checks.js';
 import { DURATION_MS_MAX } from '../../config/durations.js';
 import { HEADER_BYTES_MAX, HEADER_NAME_LENGTH_MAX, HEADERS_MAX } from '../../config/headers.js';
-import { SHOWN_LENGTH_MAX } from '../../config/known-options.js';
+import { SHOWN_LENGTH_MAX } from '../../config/shown.js';
 import { PAYLOAD_BYTES_MAX } from '../../config/payload-encoder.js';
-import { MAX_ATTEMPTS_MAX, ON_CONFLICT } from '../../config/schedule-options.js';
+import { MAX_ATTEMPTS_MAX } from '../../config/options.js';
+import { ON_CONFLICT } from '../../config/schedule-options.js';
 import { functionName, type Tables, wholeMs } from '../../database/tables.js';
 import { groupNumberSql } from '../rows/attempt-rows.js';
 import { cancelSql, rescheduleSql } from '../sql/delays.sql.js';
