@@ -1,13 +1,11 @@
 import { expect, it } from '@jest/globals';
 import type {
   AbortCounts,
-  AbortMatchingOptions,
   ChangedDelay,
   CancelResult,
   ChangeOptions,
   Counts,
   DelayAdmin,
-  DelayCounts,
   DelayExplanation,
   DelayExplanationCause,
   DelayFilter,
@@ -22,9 +20,7 @@ import type {
   EraseFilter,
   EraseOptions,
   Duration,
-  EndStateFilter,
   EndState,
-  GroupOrder,
   GroupStats,
   GroupStatsOptions,
   HistoryFilter,
@@ -43,6 +39,12 @@ import type {
   RunNowResult,
   StoryFilter,
 } from 'nestjs-delay-queue';
+import type {
+  AbortMatchingOptions,
+  DelayCounts,
+  EndStateFilter,
+  GroupOrder,
+} from '../../../src/delay-queue/core/api/selection.js';
 import { fits, same } from '../../support/same-type.js';
 import '../../support/delay-payloads.js';
 

@@ -1,22 +1,24 @@
 import { expect, it } from '@jest/globals';
 import type {
-  BacklogFigures,
-  BacklogReason,
-  CauseFields,
-  DatabaseReason,
   DelayExplanationCause,
   DelayFigures,
   DelayHealth,
-  HealthIndicator,
   HealthOptions,
   HealthReason,
   HealthReport,
   HealthStatus,
+} from 'nestjs-delay-queue';
+import type { CauseFields } from '../../../src/delay-queue/core/api/explanation.js';
+import type {
+  BacklogFigures,
+  BacklogReason,
+  DatabaseReason,
+  HealthIndicator,
   NameFigures,
   NodeReason,
   OverdueFigures,
   ReasonFields,
-} from 'nestjs-delay-queue';
+} from '../../../src/delay-queue/core/api/health.js';
 import { fits, same } from '../../support/same-type.js';
 
 async function calls(health: DelayHealth) {

@@ -1,13 +1,13 @@
 import { expect, it } from '@jest/globals';
+import type { DelayFigures, DelayQueueOptions, DelayTelemetry } from 'nestjs-delay-queue';
 import type {
   DelayChangeMessage,
-  DelayFigures,
-  DelayQueueOptions,
   DelayScheduleMessage,
-  DelayTelemetry,
+} from '../../../src/delay-queue/core/api/channels.js';
+import type {
   ObservedNode,
   TracedOperations,
-} from 'nestjs-delay-queue';
+} from '../../../src/delay-queue/core/api/telemetry.js';
 import { openTelemetry } from 'nestjs-delay-queue/opentelemetry';
 import { fits, same } from '../../support/same-type.js';
 
