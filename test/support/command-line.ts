@@ -15,4 +15,7 @@ export { toFailure } from '../../src/delay-queue/cli/failures.js';
 export { databaseGone } from '../../src/delay-queue/ops/report.js';
 export { judgeTables } from '../../src/delay-queue/ops/checks/tables.js';
 export { tryListen } from '../../src/delay-queue/ops/checks/server.js';
-export { type HealthLimits, parseHealthLimits } from '../../src/delay-queue/ops/health-limits.js';
+export {
+  type HealthLimits,
+  parseHealthLimits,
+} from '../../src/delay-queue/ops/checks/health-limits.js';

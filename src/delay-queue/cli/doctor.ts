@@ -21,7 +21,7 @@ import { judgeClock, judgeServer } from '../ops/checks/server.js';
 import { SERVER_NOW, serverSql } from '../ops/checks/server.sql.js';
 import { judgeTables } from '../ops/checks/tables.js';
 import { countText } from '../ops/checks/words.js';
-import { type HealthLimits, parseHealthLimits } from '../ops/health-limits.js';
+import { type HealthLimits, parseHealthLimits } from '../ops/checks/health-limits.js';
 import { print } from './output.js';
 import { type Session, withSession } from './session.js';
 import { type CommandContext, EXIT, type ExitCode } from './terminal.js';

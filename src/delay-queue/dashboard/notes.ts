@@ -1,5 +1,5 @@
 import { inWords } from '../core/index.js';
-import type { HealthLimits } from '../ops/health-limits.js';
+import type { HealthLimits } from '../ops/checks/health-limits.js';
 import { type Count, LATE_MS, type NoteLine, type Overview, sumCounts } from './contract.js';
 import { overdueAt } from './search.table.js';
 

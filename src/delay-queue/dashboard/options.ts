@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { DelayConfigError, type HealthOptions } from '../core/index.js';
 import { atStart, checkKnownOptions, DEFAULT_QUEUE, shown } from '../core/ops.js';
-import { parseHealthLimits } from '../ops/health-limits.js';
+import { parseHealthLimits } from '../ops/checks/health-limits.js';
 import { DASHBOARD_ACTIONS, type DashboardAction } from './contract.js';
 
 /** What one viewer may see and do. */

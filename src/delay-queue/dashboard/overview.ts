@@ -1,6 +1,6 @@
 import type { HealthOptions, HealthReason, HealthReport } from '../core/index.js';
 import { LOADS_MISSED_MAX, PauseStore, type ResolvedOptions } from '../core/ops.js';
-import { parseHealthLimits } from '../ops/health-limits.js';
+import { parseHealthLimits } from '../ops/checks/health-limits.js';
 import {
   DEAD_READ_MAX,
   ENDS_READ_MAX,

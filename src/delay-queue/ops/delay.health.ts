@@ -17,7 +17,7 @@ import {
   RESOLVED_OPTIONS,
   type ResolvedOptions,
 } from '../core/ops.js';
-import { parseHealthLimits } from './health-limits.js';
+import { parseHealthLimits } from './checks/health-limits.js';
 import { Noticed } from './noticed.js';
 import { type Backlog, Readings } from './readings.js';
 import {

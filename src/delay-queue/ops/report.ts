@@ -15,7 +15,7 @@ import { describeHolder, judgeHolder, SIZE_CHECKS } from './checks/vacuum.js';
 import type { SilentNode } from './checks/delays.sql.js';
 import type { RelationRow } from './checks/vacuum.sql.js';
 import { countText } from './checks/words.js';
-import type { HealthLimits } from './health-limits.js';
+import type { HealthLimits } from './checks/health-limits.js';
 import type { BacklogRow, Holding } from './health.sql.js';
 import type { Noticed } from './noticed.js';
 import type { Backlog, ServerReadings } from './readings.js';

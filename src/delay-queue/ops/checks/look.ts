@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { DelayStats } from '../../core/index.js';
 import type { Finding, Runner, Tables } from '../../core/ops.js';
-import type { HealthLimits } from '../health-limits.js';
+import type { HealthLimits } from './health-limits.js';
 import type { ServerNow } from './server.sql.js';
 
 /** The database that is examined. */

@@ -1,4 +1,4 @@
-import { durationIn, integer, parseByTable } from '../core/ops.js';
+import { durationIn, integer, parseByTable } from '../../core/ops.js';
 
 /** What counts as unhealthy. */
 export interface HealthLimits {
