@@ -14,18 +14,21 @@ import { type DelayNode, fencedHandler, plainHandler, startNode } from '../suppo
 import { OtherNode } from '../support/other-node.js';
 import { refusedStart } from './engine/support/refused-start.js';
 
-/** What getting started says that the application's role needs, word by word. */
+/** The statements that docs/operations.md gives for the application's role. */
 const RIGHTS = rightsAsTold();
 
 function rightsAsTold(): { schema: string; tables: string[]; sequences: string } {
-  const page = readFileSync(new URL('../../docs/getting-started.md', import.meta.url), 'utf8');
-  const said =
-    /needs (\w+) on the schema and ([A-Z, and\s]+?) on its\s+tables,\s+and\s+(\w+)\s+on\s+its\s+sequences/.exec(
-      page,
-    );
-  if (said === null)
-    throw new Error('docs/getting-started.md does not say which rights a node needs');
-  return { schema: said[1]!, tables: said[2]!.match(/[A-Z]+/g) ?? [], sequences: said[3]! };
+  const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+  const granted = (what: string): string => {
+    const said = new RegExp(`GRANT ([A-Z, ]+) ON ${what} delay_queue TO shop_app;`).exec(page);
+    if (said === null) throw new Error(`docs/operations.md does not say which rights on ${what}`);
+    return said[1]!;
+  };
+  return {
+    schema: granted('SCHEMA'),
+    tables: granted('ALL TABLES IN SCHEMA').split(', '),
+    sequences: granted('ALL SEQUENCES IN SCHEMA'),
+  };
 }
 
 const PERMISSION_DENIED = { code: '42501' };
