@@ -106,6 +106,8 @@ export const SUBJECTS: readonly Subject[] = [
       enhancers: ['false'],
       backoff: [...FUNCTIONS, 'an empty object'],
       around: AROUND,
+      // Lists are refused by their length.
+      queue: ['an empty list'],
     },
   }),
   ofMethod('backoff', namesOf('BackoffOptions'), (backoff) => onDelay({ backoff }), {

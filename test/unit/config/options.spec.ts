@@ -23,6 +23,7 @@ describe('the options of the module', () => {
     const { nodeName, ...rest } = resolveOptions();
     expect(nodeName).toMatch(/^[\x21-\x7e]{1,60}:\d+:[0-9a-f]{4}$/);
     expect(rest).toEqual({
+      queue: 'default',
       schema: 'delay_queue',
       installation: { schema: 'delay_queue', clock: 'database' },
       worker: true,
@@ -82,6 +83,7 @@ describe('the options of the module', () => {
     };
     expect(resolveOptions(given)).toEqual({
       ...same,
+      queue: 'default',
       installation: { schema: 'timers', clock: 'database' },
       ...integers,
       timeoutMs: 120_000,

@@ -18,7 +18,7 @@ import {
   TIMEOUT,
 } from '../config/options.js';
 import { parseQueues } from '../config/queue-names.js';
-import { atStart } from '../config/refusals.js';
+import { atStart, readable } from '../config/refusals.js';
 import { isClass } from '../config/shown.js';
 import type { DecoratorEntries, OnDelayBatchOptions } from './decorators.js';
 import { type Handler, WAITS_MAX_MS } from './handler.registry.js';
@@ -46,7 +46,7 @@ const ON_DELAY = {
   around: parseAround,
   enhancers: parseEnhancers,
   payload: asGiven,
-  queue: parseQueues,
+  queue: (value: unknown, field: string) => readable(field, () => parseQueues(value)),
 } as const satisfies OptionTable & Record<keyof OnDelayBatchOptions, unknown>;
 
 /**
