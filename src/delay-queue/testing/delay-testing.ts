@@ -27,125 +27,6 @@ import {
 import type { DelayRun } from './delay-run.js';
 import { type Tested, findTested, TimeTravel } from './time-travel.js';
 
-/** Default tolerance: the time a test takes between its schedule and its expectation. */
-const WITHIN_DEFAULT_MS = 10_000;
-
-interface Expected {
-  dueInMs: number | undefined;
-  withinMs: number;
-  hasPayload: boolean;
-  payload: unknown;
-}
-
-/** @throws DelayInvalidError naming the field */
-function parseExpected(value: unknown): Expected {
-  const given = checkKnownOptions(value, 'expected', ['dueIn', 'within', 'payload']);
-  const durationMs = (field: string): number | undefined =>
-    field in given ? parseDurationMs(given[field], `expected.${field}`) : undefined;
-  return {
-    dueInMs: durationMs('dueIn'),
-    withinMs: durationMs('within') ?? WITHIN_DEFAULT_MS,
-    hasPayload: 'payload' in given,
-    payload: given['payload'],
-  };
-}
-
-/** Whether it will run if nothing else is done: an attempt that runs may be the last one. */
-const isWaiting = ({ state }: DelayInfo): boolean => state === 'scheduled' || state === 'retrying';
-
-/** What differs from the expectation; undefined: nothing. */
-function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): string | undefined {
-  const { dueInMs, withinMs, hasPayload, payload } = expected;
-  const inMs = Number(delay.wakeAt) - nowMs;
-  if (dueInMs !== undefined && Math.abs(inMs - dueInMs) > withinMs) {
-    return `it is due in ${timeText(inMs)}, not in ${timeText(dueInMs)} (within ${timeText(withinMs)})`;
-  }
-  if (hasPayload && !isDeepStrictEqual(delay.payload, payload)) {
-    return `its payload is ${JSON.stringify(delay.payload)}, not ${JSON.stringify(payload)}`;
-  }
-  return undefined;
-}
-
-function foundDelayText(delay: DelayInfo, nowMs: number): string {
-  const { key, state, wakeAt, lastError } = delay;
-  const what = key === null ? `#${delay.id} without a key` : quoted(key);
-  const when = wakeAt === null ? '' : `, due in ${timeText(Number(wakeAt) - nowMs)}`;
-  const error = lastError === null ? '' : ` (${lastError})`;
-  return `${what} ${state}${when}${error}`;
-}
-
-/** An AssertionError, which every test runner reports as a failed expectation. */
-const failed = (
-  message: string,
-  given: { actual: unknown; expected: unknown; operator: string },
-): AssertionError => new AssertionError({ message, ...given });
-
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const;
-
-/** Formats a time: `1d 2h`, `29m 58s`, or `250ms` below a second. */
-function timeText(ms: number): string {
-  if (ms < 0) return `-${timeText(-ms)}`;
-  if (ms < 1_000) return `${Math.round(ms)}ms`;
-  let rest = ms;
-  const parts: string[] = [];
-  for (const [unit, unitMs] of UNITS) {
-    const count = Math.floor(rest / unitMs);
-    rest -= count * unitMs;
-    if (count > 0) parts.push(`${count}${unit}`);
-  }
-  return parts.join(' ');
-}
-
-/** The part of Nest's `TestingModuleBuilder` that is used here. */
-export interface OverridableModule<Builder> {
-  overrideProvider(token: unknown): {
-    useFactory(options: { factory: (...given: never[]) => unknown; inject: unknown[] }): Builder;
-  };
-}
-
-/** What `expectScheduled` checks, besides that the delay waits. */
-export interface ExpectedDelay<N extends DelayName = DelayName> {
-  /** Time until the delay is due, or until its next attempt if one has failed. */
-  dueIn?: Duration;
-  /** Tolerance of `dueIn`, for the time that the test itself takes. Default `'10s'`. */
-  within?: Duration;
-  /** The exact payload. */
-  payload?: PayloadOf<N>;
-}
-
-/** Options of `prepare`. */
-export interface PrepareOptions {
-  /**
-   * `false`: an application that only schedules, beside the one under test on the same database. It
-   * uses the same clock. Default: `'manual'`.
-   */
-  worker?: 'manual' | false;
-}
-
-/** Options of `clear`. */
-export interface ClearOptions {
-  /**
-   * The time after `clear`, which stays until the test moves it: that of a frozen or faked `Date`.
-   * Default: the database's time, which goes on.
-   */
-  now?: Date;
-}
-
-/** Refuses the application's options as usual. */
-function resolveFor(worker: 'manual' | false, given: DelayQueueOptions | undefined) {
-  const resolved: ResolvedOptions = resolveOptions(resolveOptions(given) && { ...given, worker });
-  resolved.installation.clock = 'test';
-  return resolved;
-}
-
-/** Most delays listed in a message. */
-const LISTED_MAX = 10;
-
 /**
  * Tests delays on a real database and with the real engine: time passes only when the test lets it,
  * and only then do handlers run. For an application whose queue has `worker: 'manual'`.
@@ -334,4 +215,123 @@ export class DelayTesting {
     const more = delays.length < LISTED_MAX ? '' : ', perhaps more';
     return `Delays of that name: ${delays.map((each) => foundDelayText(each, this.#nowMs())).join('; ')}${more}`;
   }
+}
+
+/** The part of Nest's `TestingModuleBuilder` that is used here. */
+export interface OverridableModule<Builder> {
+  overrideProvider(token: unknown): {
+    useFactory(options: { factory: (...given: never[]) => unknown; inject: unknown[] }): Builder;
+  };
+}
+
+/** What `expectScheduled` checks, besides that the delay waits. */
+export interface ExpectedDelay<N extends DelayName = DelayName> {
+  /** Time until the delay is due, or until its next attempt if one has failed. */
+  dueIn?: Duration;
+  /** Tolerance of `dueIn`, for the time that the test itself takes. Default `'10s'`. */
+  within?: Duration;
+  /** The exact payload. */
+  payload?: PayloadOf<N>;
+}
+
+/** Options of `prepare`. */
+export interface PrepareOptions {
+  /**
+   * `false`: an application that only schedules, beside the one under test on the same database. It
+   * uses the same clock. Default: `'manual'`.
+   */
+  worker?: 'manual' | false;
+}
+
+/** Options of `clear`. */
+export interface ClearOptions {
+  /**
+   * The time after `clear`, which stays until the test moves it: that of a frozen or faked `Date`.
+   * Default: the database's time, which goes on.
+   */
+  now?: Date;
+}
+
+/** Refuses the application's options as usual. */
+function resolveFor(worker: 'manual' | false, given: DelayQueueOptions | undefined) {
+  const resolved: ResolvedOptions = resolveOptions(resolveOptions(given) && { ...given, worker });
+  resolved.installation.clock = 'test';
+  return resolved;
+}
+
+/** Most delays listed in a message. */
+const LISTED_MAX = 10;
+
+/** Default tolerance: the time a test takes between its schedule and its expectation. */
+const WITHIN_DEFAULT_MS = 10_000;
+
+interface Expected {
+  dueInMs: number | undefined;
+  withinMs: number;
+  hasPayload: boolean;
+  payload: unknown;
+}
+
+/** @throws DelayInvalidError naming the field */
+function parseExpected(value: unknown): Expected {
+  const given = checkKnownOptions(value, 'expected', ['dueIn', 'within', 'payload']);
+  const durationMs = (field: string): number | undefined =>
+    field in given ? parseDurationMs(given[field], `expected.${field}`) : undefined;
+  return {
+    dueInMs: durationMs('dueIn'),
+    withinMs: durationMs('within') ?? WITHIN_DEFAULT_MS,
+    hasPayload: 'payload' in given,
+    payload: given['payload'],
+  };
+}
+
+/** Whether it will run if nothing else is done: an attempt that runs may be the last one. */
+const isWaiting = ({ state }: DelayInfo): boolean => state === 'scheduled' || state === 'retrying';
+
+/** What differs from the expectation; undefined: nothing. */
+function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): string | undefined {
+  const { dueInMs, withinMs, hasPayload, payload } = expected;
+  const inMs = Number(delay.wakeAt) - nowMs;
+  if (dueInMs !== undefined && Math.abs(inMs - dueInMs) > withinMs) {
+    return `it is due in ${timeText(inMs)}, not in ${timeText(dueInMs)} (within ${timeText(withinMs)})`;
+  }
+  if (hasPayload && !isDeepStrictEqual(delay.payload, payload)) {
+    return `its payload is ${JSON.stringify(delay.payload)}, not ${JSON.stringify(payload)}`;
+  }
+  return undefined;
+}
+
+function foundDelayText(delay: DelayInfo, nowMs: number): string {
+  const { key, state, wakeAt, lastError } = delay;
+  const what = key === null ? `#${delay.id} without a key` : quoted(key);
+  const when = wakeAt === null ? '' : `, due in ${timeText(Number(wakeAt) - nowMs)}`;
+  const error = lastError === null ? '' : ` (${lastError})`;
+  return `${what} ${state}${when}${error}`;
+}
+
+/** An AssertionError, which every test runner reports as a failed expectation. */
+const failed = (
+  message: string,
+  given: { actual: unknown; expected: unknown; operator: string },
+): AssertionError => new AssertionError({ message, ...given });
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** Formats a time: `1d 2h`, `29m 58s`, or `250ms` below a second. */
+function timeText(ms: number): string {
+  if (ms < 0) return `-${timeText(-ms)}`;
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  let rest = ms;
+  const parts: string[] = [];
+  for (const [unit, unitMs] of UNITS) {
+    const count = Math.floor(rest / unitMs);
+    rest -= count * unitMs;
+    if (count > 0) parts.push(`${count}${unit}`);
+  }
+  return parts.join(' ');
 }

@@ -6,7 +6,7 @@ import { EVENTS, logContext } from '../config/queue-names.js';
 import type { DelayEventMap, DelayEvents } from '../api/events.js';
 
 const FAILURE_EVERY_MS = 60_000;
-/** A task that works for this long has recovered. A hanging statement would show after 15 s. */
+/** A task that has worked for this long has recovered. A hanging statement would show after 15 s. */
 const WORKS_AGAIN_AFTER_MS = 20_000;
 const NAMES_LISTED = 50;
 /** Corrections below this are part of keeping a clock right. */
@@ -41,7 +41,7 @@ export class DelayLog {
     });
     events.on('withdrawn', ({ name, key, repeat }) =>
       this.#logger.warn(
-        `${name} (${key}) recurred by ${howOf(repeat)} and was removed: the code of this node does not declare it. ` +
+        `${name} (${key}) recurred by ${ruleText(repeat)} and was removed: the code of this node does not declare it. ` +
           'It returns when a node starts whose code declares it; ' +
           'the option deployment keeps deployments with different code apart',
       ),
@@ -136,5 +136,5 @@ const delayText = (of: { id: string; name: string; key: string | null }): string
   `${of.name} #${of.id}${of.key === null ? '' : ` (${of.key})`}`;
 
 /** The row's `repeat`, in the words of the decorator. */
-const howOf = ({ every, cron, timeZone }: Readonly<Record<string, unknown>>): string =>
+const ruleText = ({ every, cron, timeZone }: Readonly<Record<string, unknown>>): string =>
   JSON.stringify(every === undefined ? { cron, timeZone } : { every });
