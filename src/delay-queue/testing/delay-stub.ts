@@ -12,7 +12,8 @@ import {
   WheelService,
 } from '../core/ops.js';
 import { DelayHealth } from '../ops/delay.health.js';
-import { type StubAnswer, type StubCall, StubClient, type StubScheduled } from './stub-client.js';
+import type { StubAnswer, StubCall, StubScheduled } from './stub-calls.js';
+import { StubClient } from './stub-client.js';
 
 /**
  * Replaces the queue in a unit test without a database: records calls, and returns truthful

@@ -9,4 +9,4 @@ export {
 export type { DelayRun, RunOutcome } from './delay-run.js';
 export { DelayTestingError } from './delay-run.js';
 export { DelayStub, type DelayStubOptions, provideDelayStub } from './delay-stub.js';
-export type { StubAnswer, StubCall, StubScheduled } from './stub-client.js';
+export type { StubAnswer, StubCall, StubScheduled } from './stub-calls.js';
