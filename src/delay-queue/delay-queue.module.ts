@@ -48,12 +48,12 @@ import { WheelService } from './core/timer-wheel/wheel.service.js';
 import { Engine } from './core/engine/engine.js';
 import {
   ALL_SERVICES_PROVIDER,
-  getDelaysToken,
   MARK,
   type Queue,
   queueModules,
   queuesIn,
 } from './core/module/queues.js';
+import { getDelaysToken } from './core/module/inject-delays.js';
 import { FirstModule, LastModule, takePlaces, hearEnds } from './core/module/module-ends.js';
 
 /** Has the option `telemetry` observe this node, from before the first call until it has stopped. */
@@ -210,7 +210,7 @@ function refuseWithoutForRoot(): never {
 })
 export class DelayQueueModule
   extends ConfigurableModuleClass
-  implements Queue, OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown
+  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown
 {
   /** @internal */
   static readonly [MARK] = true;
@@ -251,11 +251,6 @@ export class DelayQueueModule
     return this.moduleRef.get(token, { strict: true });
   }
 
-  #sharesTables(other: Queue): boolean {
-    const { schema } = other.get<ResolvedOptions>(RESOLVED_OPTIONS);
-    return schema === this.options.schema && other.get(DATA_SOURCE) === this.get(DATA_SOURCE);
-  }
-
   async onModuleInit(): Promise<void> {
     if (
       queueModules(this.modules).some(({ instance }) => !(instance instanceof DelayQueueModule))
@@ -274,9 +269,7 @@ export class DelayQueueModule
           'or give each a queue, and a schema or database, of its own',
       );
     }
-    const twin = queuesIn(this.modules).find(
-      (other) => other !== this && this.#sharesTables(other),
-    );
+    const twin = queuesIn(this.modules).find((other) => shareTables(this, other));
     if (twin !== undefined) {
       throw new DelayConfigError(
         `DelayQueueModule: the queues '${twin.queue}' and '${this.queue}' have the same tables; ` +
@@ -306,6 +299,13 @@ export class DelayQueueModule
     return this.engine.stop();
   }
 }
+
+/** By name: what instruments an application wraps its instances. */
+const shareTables = (one: Queue, other: Queue): boolean =>
+  one.queue !== other.queue &&
+  one.get(DATA_SOURCE) === other.get(DATA_SOURCE) &&
+  one.get<ResolvedOptions>(RESOLVED_OPTIONS).schema ===
+    other.get<ResolvedOptions>(RESOLVED_OPTIONS).schema;
 
 /** A queue with a name. Its services have tokens of their own, so that none replaces the default queue's. */
 @Module({ providers: [], exports: [] })

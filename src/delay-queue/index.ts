@@ -70,7 +70,7 @@ export type {
 } from './core/api/options.js';
 export { DelayAdmin } from './core/module/delay.admin.js';
 export { DelayHealth } from './ops/delay.health.js';
-export { getDelaysToken, InjectDelays } from './core/module/queues.js';
+export { getDelaysToken, InjectDelays } from './core/module/inject-delays.js';
 export type {
   HealthStatus,
   HealthReason,
