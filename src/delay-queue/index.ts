@@ -1,30 +1,7 @@
 // By a star: only then does `declare module` merge into DelayPayloads.
 export type * from './core/api/delay.js';
-export type {
-  DelayTarget,
-  DelayFilter,
-  StoryFilter,
-  HistoryFilter,
-  PageOptions,
-  GroupStatsOptions,
-  Counts,
-  AbortCounts,
-  MatchingOptions,
-  EraseFilter,
-  EraseOptions,
-  EraseCounts,
-  ChangedDelay,
-  PauseOptions,
-  ResumeOptions,
-  DelayPause,
-  NameStats,
-  GroupStats,
-  NodeStats,
-  DelayStats,
-  HistoryPage,
-  KeyStory,
-} from './core/api/selection.js';
-export type { DelayExplanationCause, DelayExplanation } from './core/api/explanation.js';
+export type * from './core/api/selection.js';
+export type * from './core/api/explanation.js';
 export {
   DelayError,
   DelayConfigError,
@@ -58,41 +35,50 @@ export {
   type DelayQueueModuleOptions,
   type DelayQueueOptionsFactory,
 } from './delay-queue.module.js';
-export type {
-  DelayQueueOptions,
-  DelayHistoryOptions,
-  BackoffOptions,
-  BackoffFunction,
-  DelayEnhancers,
-  PayloadSchema,
-  PayloadOwner,
-  PayloadCodec,
-} from './core/api/options.js';
+export type { DataSourceChoice } from './core/database/chosen-data-source.js';
+export type * from './core/api/options.js';
 export { DelayAdmin } from './core/module/delay.admin.js';
 export { DelayHealth } from './ops/delay.health.js';
+export type * from './core/api/health.js';
 export { getDelaysToken, InjectDelays } from './core/module/inject-delays.js';
-export type {
-  HealthStatus,
-  HealthReason,
-  HealthReport,
-  HealthOptions,
-  DelayFigures,
-} from './core/api/health.js';
 export { DelayService } from './core/module/delay.service.js';
 export { DelayWorker } from './core/module/delay.worker.js';
-export { DelayEvents, type AttemptEvent, type DelayEventMap } from './core/api/events.js';
+export {
+  DelayEvents,
+  type AttemptEndEvent,
+  type SkippedEvent,
+  type AttemptEvent,
+  type AttemptFailedEvent,
+  type DeadEvent,
+  type DelayEmitter,
+  type DelayEventMap,
+  type DelayListener,
+  type WrittenEvent,
+} from './core/api/events.js';
 export {
   delayChannels,
   type AttemptEnd,
+  type DelayAdminAction,
   type DelayAdminMessage,
   type DelayAttemptMessage,
+  type DelayChangeMessage,
   type DelayChannelMap,
+  type DelayChannel,
   type DelayChannelName,
+  type DelayClaimMessage,
+  type DelayCompleteMessage,
+  type DelaySkippedMessage,
+  type DelayFetchMessage,
   type DelayMessage,
+  type DelayScheduleMessage,
+  type DelaySubscribers,
+  type DelayTracingChannel,
 } from './core/api/channels.js';
-export type { DelayTelemetry } from './core/api/telemetry.js';
+export type { DelayTelemetry, ObservedNode, TracedOperations } from './core/api/telemetry.js';
 export {
   type DecoratorOf,
+  type FitOf,
+  type Misfit,
   OnDelay,
   OnDelayEvent,
   OnDeadDelay,
@@ -106,7 +92,11 @@ export {
 export type { LimitOptions } from './core/handlers/handler-limits.js';
 export { delayCallOf } from './core/handlers/delay-request.js';
 export type { DelayBatchRequest, DelayRequest } from './core/handlers/delay-request.js';
-export { joinTransaction, joinTransactionHost } from './core/module/join-transactions.js';
+export {
+  joinTransaction,
+  joinTransactionHost,
+  type ClsTransactionHost,
+} from './core/module/join-transactions.js';
 export { delayQueueMigrations, type MigrationClass } from './core/store/tables/migrations.js';
 export { runMigrations } from './core/store/tables/migrations.js';
 export type { WheelTimer } from './core/timer-wheel/volatile-timers.js';

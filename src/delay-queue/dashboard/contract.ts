@@ -35,6 +35,20 @@ export type Written<Row> = {
       : Row[Name];
 };
 
+/** What a viewer may do. */
+export type DashboardAction =
+  | 'view'
+  | 'viewPayloads'
+  | 'runNow'
+  | 'reschedule'
+  | 'cancel'
+  | 'abort'
+  | 'retry'
+  | 'discard'
+  | 'erase'
+  | 'pause'
+  | 'create';
+
 export const DASHBOARD_ACTIONS = [
   'view',
   'viewPayloads',
@@ -47,10 +61,7 @@ export const DASHBOARD_ACTIONS = [
   'erase',
   'pause',
   'create',
-] as const;
-
-/** What a viewer may do. */
-export type DashboardAction = (typeof DASHBOARD_ACTIONS)[number];
+] as const satisfies readonly DashboardAction[];
 
 /** Body of an answer of 400 or more. */
 export interface Problem {

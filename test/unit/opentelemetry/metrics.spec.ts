@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { DelayFigures, HealthReason } from 'nestjs-delay-queue';
-import type { NameFigures, OverdueFigures } from '../../../src/delay-queue/core/api/health.js';
+import type { DelayFigures, HealthReason, NameFigures, OverdueFigures } from 'nestjs-delay-queue';
 import { delayChannels, publishEnd } from '../../../src/delay-queue/core/api/channels.js';
 import { COUNTERS, GAUGES } from '../../../src/delay-queue/opentelemetry/instruments.js';
 import { ATTRIBUTES } from '../../../src/delay-queue/opentelemetry/names.js';

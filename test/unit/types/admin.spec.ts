@@ -1,11 +1,13 @@
 import { expect, it } from '@jest/globals';
 import type {
   AbortCounts,
+  AbortMatchingOptions,
   ChangedDelay,
   CancelResult,
   ChangeOptions,
   Counts,
   DelayAdmin,
+  DelayCounts,
   DelayExplanation,
   DelayExplanationCause,
   DelayFilter,
@@ -20,7 +22,9 @@ import type {
   EraseFilter,
   EraseOptions,
   Duration,
+  EndStateFilter,
   EndState,
+  GroupOrder,
   GroupStats,
   GroupStatsOptions,
   HistoryFilter,
@@ -39,12 +43,6 @@ import type {
   RunNowResult,
   StoryFilter,
 } from 'nestjs-delay-queue';
-import type {
-  AbortMatchingOptions,
-  DelayCounts,
-  EndStateFilter,
-  GroupOrder,
-} from '../../../src/delay-queue/core/api/selection.js';
 import { fits, same } from '../../support/same-type.js';
 import '../../support/delay-payloads.js';
 

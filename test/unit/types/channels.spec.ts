@@ -1,25 +1,23 @@
 import { expect, it } from '@jest/globals';
 import {
   type AttemptEnd,
+  type DelayAdminAction,
   type DelayAdminMessage,
   type DelayAttemptMessage,
+  type DelayChangeMessage,
+  type DelayChannel,
   type DelayChannelMap,
   type DelayChannelName,
   delayChannels,
+  type DelayClaimMessage,
+  type DelayCompleteMessage,
+  type DelaySkippedMessage,
+  type DelayFetchMessage,
   type DelayMessage,
+  type DelayScheduleMessage,
+  type DelaySubscribers,
+  type DelayTracingChannel,
 } from 'nestjs-delay-queue';
-import type {
-  DelayAdminAction,
-  DelayChangeMessage,
-  DelayChannel,
-  DelayClaimMessage,
-  DelayCompleteMessage,
-  DelaySkippedMessage,
-  DelayFetchMessage,
-  DelayScheduleMessage,
-  DelaySubscribers,
-  DelayTracingChannel,
-} from '../../../src/delay-queue/core/api/channels.js';
 import { fits, same } from '../../support/same-type.js';
 
 function told(): void {

@@ -1,11 +1,15 @@
 import { expect, it } from '@jest/globals';
 import {
+  type AttemptEndEvent,
   type AttemptEvent,
+  type AttemptFailedEvent,
+  type DeadEvent,
   DelayAbortedError,
   DelayAroundError,
   DelayCodecError,
   DelayConfigError,
   DelayConflictError,
+  type DelayEmitter,
   DelayError,
   type DelayEventMap,
   DelayEvents,
@@ -13,6 +17,7 @@ import {
   DelayInterceptorError,
   DelayInvalidError,
   DelayLeaseLostError,
+  type DelayListener,
   type DelayMethod,
   type DecoratorOf,
   DelayOutcomeUnknownError,
@@ -30,18 +35,11 @@ import {
   OnDelayEvent,
   type PayloadIssue,
   PostponeDelay,
+  type SkippedEvent,
+  type WrittenEvent,
   printable,
   printableError,
 } from 'nestjs-delay-queue';
-import type {
-  AttemptEndEvent,
-  AttemptFailedEvent,
-  DeadEvent,
-  DelayEmitter,
-  DelayListener,
-  SkippedEvent,
-  WrittenEvent,
-} from '../../../src/delay-queue/core/api/events.js';
 import { fits, same } from '../../support/same-type.js';
 
 /** What an error is made of, and its code. */

@@ -19,7 +19,9 @@ import {
   type DelayMethod,
   type DelayRequest,
   type Duration,
+  type FitOf,
   type LimitOptions,
+  type Misfit,
   OnDeadDelay,
   OnDelay,
   type OnDelayBatchOptions,
@@ -29,7 +31,6 @@ import {
   type TransactionalDelayBatchContext,
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
-import type { FitOf, Misfit } from '../../../src/delay-queue/core/handlers/decorators.js';
 import type { EntityManager } from 'typeorm';
 import { fits, same } from '../../support/same-type.js';
 import '../../support/delay-payloads.js';

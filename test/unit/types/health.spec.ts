@@ -1,24 +1,22 @@
 import { expect, it } from '@jest/globals';
 import type {
+  BacklogFigures,
+  BacklogReason,
+  CauseFields,
+  DatabaseReason,
   DelayExplanationCause,
   DelayFigures,
   DelayHealth,
+  HealthIndicator,
   HealthOptions,
   HealthReason,
   HealthReport,
   HealthStatus,
-} from 'nestjs-delay-queue';
-import type { CauseFields } from '../../../src/delay-queue/core/api/explanation.js';
-import type {
-  BacklogFigures,
-  BacklogReason,
-  DatabaseReason,
-  HealthIndicator,
   NameFigures,
   NodeReason,
   OverdueFigures,
   ReasonFields,
-} from '../../../src/delay-queue/core/api/health.js';
+} from 'nestjs-delay-queue';
 import { fits, same } from '../../support/same-type.js';
 
 async function calls(health: DelayHealth) {

@@ -4,7 +4,9 @@ import type { DynamicModule, InjectionToken } from '@nestjs/common';
 import {
   type AroundFunction,
   type BackoffFunction,
+  type ClsTransactionHost,
   type BackoffOptions,
+  type DataSourceChoice,
   type DelayAround,
   type DelayEnhancers,
   type DelayHistoryOptions,
@@ -29,8 +31,6 @@ import {
   type WheelService,
   type WheelTimer,
 } from 'nestjs-delay-queue';
-import type { DataSourceChoice } from '../../../src/delay-queue/core/database/chosen-data-source.js';
-import type { ClsTransactionHost } from '../../../src/delay-queue/core/module/join-transactions.js';
 import { DataSource, type EntityManager, type MigrationInterface } from 'typeorm';
 import { fits, same } from '../../support/same-type.js';
 

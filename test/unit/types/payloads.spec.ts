@@ -7,6 +7,7 @@ import {
   type DelayQueueOptions,
   type DelayService,
   type GivenPayload,
+  type NotStorable,
   OnDelay,
   type ParsedPayloadOf,
   type ParsedPayloads,
@@ -15,15 +16,14 @@ import {
   type PayloadOf,
   type PayloadOwner,
   type PayloadSchema,
+  type PlainJson,
+  type SchemaIssue,
+  type SchemaResult,
+  type Storable,
+  type StorableMembers,
+  type StorableParts,
+  type StorablePayloads,
 } from 'nestjs-delay-queue';
-import type { SchemaIssue, SchemaResult } from '../../../src/delay-queue/core/api/options.js';
-import type {
-  NotStorable,
-  PlainJson,
-  Storable,
-  StorableMembers,
-  StorableParts,
-} from '../../../src/delay-queue/core/api/storable.js';
 import { z } from 'zod';
 import { fits, same } from '../../support/same-type.js';
 import '../../support/delay-payloads.js';
@@ -60,7 +60,7 @@ function storable() {
   type IsDate = NotStorable<'a Date: send date.toISOString()'>;
   same<StorableParts<Date>, IsDate>(true);
   same<StorableMembers<{ at: Date; n: number }>, { at: IsDate; n: number }>(true);
-  same<PayloadOf<'types.unfit'>, { at: IsDate; id: string }>(true);
+  same<StorablePayloads['types.unfit'], { at: IsDate; id: string }>(true);
   same<Storable<{ on?: () => void }>['on'], NotStorable<'a function'> | undefined>(true);
   same<Storable<{ n: bigint }[]>[0]['n'], NotStorable<'a bigint: send it as a string'>>(true);
   type IsUndefined = NotStorable<'undefined: leave it out or send null'>;

@@ -1,13 +1,13 @@
 import { expect, it } from '@jest/globals';
-import type { DelayFigures, DelayQueueOptions, DelayTelemetry } from 'nestjs-delay-queue';
 import type {
   DelayChangeMessage,
+  DelayFigures,
+  DelayQueueOptions,
   DelayScheduleMessage,
-} from '../../../src/delay-queue/core/api/channels.js';
-import type {
+  DelayTelemetry,
   ObservedNode,
   TracedOperations,
-} from '../../../src/delay-queue/core/api/telemetry.js';
+} from 'nestjs-delay-queue';
 import { openTelemetry } from 'nestjs-delay-queue/opentelemetry';
 import { fits, same } from '../../support/same-type.js';
 
