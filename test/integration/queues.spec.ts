@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { type DynamicModule, Injectable, Module, type Provider } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
 import {
   type DeadDelayContext,
   type Delay,
@@ -21,6 +22,7 @@ import {
   runMigrations,
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
+import { DelayTesting } from 'nestjs-delay-queue/testing';
 import { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import '../support/delay-payloads.js';
@@ -320,6 +322,28 @@ const REFUSED: [
     () => [moduleOf('default'), DelayQueueModule.forRoot({ ...options.default, queue: 'again' })],
   ],
 ];
+
+it('time travels in the queue that a test names', async () => {
+  const timers = provider(on('test.default', { queue: ['default', 'eu'] }));
+  const tokens = QUEUES.map((queue) => ({ provide: `${queue} source`, useValue: sources[queue] }));
+  const imports = [
+    { module: Sources, global: true, providers: tokens, exports: tokens },
+    moduleOf('default'),
+    moduleOf('eu'),
+  ];
+  const builder = Test.createTestingModule({ imports, providers: [timers] });
+  const module = await DelayTesting.prepare(builder).compile();
+  apps.push(await module.init());
+  for (const queue of ['default', 'eu'])
+    await module.get(getDelaysToken(queue), { strict: false }).schedule('test.default', queue, {
+      after: '1h',
+      key: queue,
+    });
+  const eu = DelayTesting.of(module, { queue: 'eu' });
+  expect(await eu.advance('2h')).toMatchObject([{ key: 'eu', outcome: 'completed' }]);
+  expect(await DelayTesting.of(module).advance('2h')).toMatchObject([{ key: 'default' }]);
+  expect(() => DelayTesting.of(module, { queue: 'us' })).toThrow("forRoot({ queue: 'us' })");
+});
 
 it.each(REFUSED.map(([what, ...refused]) => [what, refused] as const))(
   'the start refuses %s',

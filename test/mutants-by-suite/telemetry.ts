@@ -108,7 +108,7 @@ export const TELEMETRY: Readonly<Record<string, Mutant>> = {
   'asks-with-each-export': {
     about: 'asks the database for the backlog with each export',
     patches: [
-      patch('delay-queue.module.ts', 'health.known()', 'health.figures()'),
+      patch('queue-providers.ts', 'health.known()', 'health.figures()'),
       patch('ops/readings.ts', 'const BACKLOG_KEPT_MS = 5_000;', 'const BACKLOG_KEPT_MS = 0;'),
     ],
     tests: figures,

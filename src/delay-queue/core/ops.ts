@@ -39,7 +39,7 @@ export {
 } from './config/options.js';
 export { watchPool } from './database/application-pool.js';
 export { postgresDriver, givenPoolOptions } from './database/postgres-driver.js';
-export { DEFAULT_QUEUE, EVENTS } from './config/queue-names.js';
+export { checkQueue, DEFAULT_QUEUE, EVENTS, QUEUE } from './config/queue-names.js';
 export { getDelaysToken } from './module/inject-delays.js';
 export { type Queue, queuesIn } from './module/queues.js';
 export { DATA_SOURCE } from './database/chosen-data-source.js';

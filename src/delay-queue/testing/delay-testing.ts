@@ -15,10 +15,13 @@ import {
   checkKey,
   checkKnownOptions,
   checkName,
+  checkQueue,
+  DEFAULT_QUEUE,
   GIVEN_OPTIONS,
   checkInstant,
   isManual,
   parseDurationMs,
+  QUEUE,
   RESOLVED_OPTIONS,
   type ResolvedOptions,
   resolveOptions,
@@ -73,18 +76,24 @@ export class DelayTesting {
     if (worker !== 'manual' && worker !== false) {
       throw new DelayInvalidError('worker', `must be 'manual' or false, not ${shown(worker)}`);
     }
-    const factory = (given: DelayQueueOptions | undefined) => resolveFor(worker, given);
+    const factory = (given: DelayQueueOptions | undefined, queue: string) =>
+      resolveFor(worker, given, queue);
     return builder
       .overrideProvider(RESOLVED_OPTIONS)
-      .useFactory({ factory, inject: [GIVEN_OPTIONS] });
+      .useFactory({ factory, inject: [GIVEN_OPTIONS, QUEUE] });
   }
 
   /**
    * @param app the application, or the module that `compile` returns
+   * @param options `queue`: as in `forRoot({ queue })`; default the one without a name
    * @throws DelayConfigError when it has no queue, or one that is not manual
    */
-  static of(app: Pick<INestApplicationContext, 'get'>): DelayTesting {
-    const tested = findTested(app);
+  static of(
+    app: Pick<INestApplicationContext, 'get'>,
+    options: { queue?: string } = {},
+  ): DelayTesting {
+    const { queue = DEFAULT_QUEUE } = checkKnownOptions(options, 'options', ['queue']);
+    const tested = findTested(app, checkQueue(queue, 'queue'));
     if (isManual(tested.options)) return new DelayTesting(tested);
     throw new DelayConfigError(
       "the queue of this application is not manual: set worker: 'manual', or build it with " +
@@ -253,8 +262,14 @@ export interface ClearOptions {
 }
 
 /** Refuses the application's options as usual. */
-function resolveFor(worker: 'manual' | false, given: DelayQueueOptions | undefined) {
-  const resolved: ResolvedOptions = resolveOptions(resolveOptions(given) && { ...given, worker });
+function resolveFor(
+  worker: 'manual' | false,
+  given: DelayQueueOptions | undefined,
+  queue: string,
+): ResolvedOptions {
+  // What is wrong is told of the options as they were given.
+  resolveOptions(given, queue);
+  const resolved = resolveOptions({ ...given, worker }, queue);
   resolved.installation.clock = 'test';
   return resolved;
 }

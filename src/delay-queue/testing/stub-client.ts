@@ -37,8 +37,8 @@ const VERDICTS: Readonly<Record<StubCall['call'], readonly string[]>> = {
   discardDead: ['discarded', 'absent'],
 };
 
-type Change = Exclude<StubCall['call'], 'schedule'>;
-type Changed = { verdict: string; id: string; dueAt: Date } | { verdict: 'absent' };
+type ChangingCall = Exclude<StubCall['call'], 'schedule'>;
+type StubVerdict = { verdict: string; id: string; dueAt: Date } | { verdict: 'absent' };
 type Key = Pick<FoundRow, 'name'> & { key: string | null };
 
 /**
@@ -112,20 +112,23 @@ export class StubClient {
     });
   }
 
-  async cancel(target: NameAndKey, { transaction }: Cancelling): Promise<Changed> {
+  async cancel(target: NameAndKey, { transaction }: Cancelling): Promise<StubVerdict> {
     return this.#change('cancel', target, transaction);
   }
 
-  async cancelMany(targets: readonly Target[], { transaction }: Cancelling): Promise<Changed[]> {
+  async cancelMany(
+    targets: readonly Target[],
+    { transaction }: Cancelling,
+  ): Promise<StubVerdict[]> {
     return targets.map((target) => this.#change('cancel', target, transaction));
   }
 
-  async reschedule(target: Target, to: MoveTo, options: ChangeOptions): Promise<Changed> {
+  async reschedule(target: Target, to: MoveTo, options: ChangeOptions): Promise<StubVerdict> {
     return this.#change('reschedule', target, options, to);
   }
 
-  #change(verb: string, target: Target, options: ChangeOptions, to?: MoveTo): Changed {
-    const call = verb as Change;
+  #change(verb: string, target: Target, options: ChangeOptions, to?: MoveTo): StubVerdict {
+    const call = verb as ChangingCall;
     if (!(call in VERDICTS)) return cannot(verb);
     const manager = checkTransaction(options);
     const row =

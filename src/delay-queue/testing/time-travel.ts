@@ -1,7 +1,8 @@
 import type { INestApplicationContext } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import {
   DelayConfigError,
-  DelayEvents,
+  type DelayEvents,
   DelayInvalidError,
   type DelayName,
   DelayShutdownError,
@@ -10,11 +11,15 @@ import {
   type RunNowResult,
 } from '../core/index.js';
 import {
+  DEFAULT_QUEUE,
   Engine,
+  EVENTS,
   HandlerRegistry,
   LOADS_MISSED_MAX,
   type ManualRuns,
   DelayClient,
+  type Queue,
+  queuesIn,
   RESOLVED_OPTIONS,
   type ResolvedOptions,
   shown,
@@ -32,25 +37,26 @@ export interface Tested {
   options: ResolvedOptions;
 }
 
-/** @throws DelayInvalidError for a non-application, DelayConfigError for one without our queue */
-export function findTested(app: unknown): Tested {
+/** @throws DelayInvalidError for a non-application, DelayConfigError for one without that queue of ours */
+export function findTested(app: unknown, queue: string): Tested {
   if (typeof (app as { get?: unknown } | null | undefined)?.get !== 'function') {
     throw new DelayInvalidError('app', `must be a Nest application or module, not ${shown(app)}`);
   }
   const { get } = app as Pick<INestApplicationContext, 'get'>;
-  const of: INestApplicationContext['get'] = (token: never) =>
-    get.call(app, token, { strict: false }) as never;
   try {
+    const all = queuesIn(get.call(app, ModulesContainer, { strict: false }) as ModulesContainer);
+    const its = all.find((each) => each.queue === queue) as Queue;
     return {
-      engine: of(Engine),
-      registry: of(HandlerRegistry),
-      events: of(DelayEvents),
-      client: of(DelayClient),
-      options: of(RESOLVED_OPTIONS),
+      engine: its.get(Engine),
+      registry: its.get(HandlerRegistry),
+      events: its.get(EVENTS),
+      client: its.get(DelayClient),
+      options: its.get(RESOLVED_OPTIONS),
     };
   } catch (error) {
+    const forRoot = queue === DEFAULT_QUEUE ? '' : `{ queue: '${queue}' }`;
     throw new DelayConfigError(
-      'this application has no DelayQueueModule.forRoot(), or uses another copy of nestjs-delay-queue',
+      `this application has no DelayQueueModule.forRoot(${forRoot}), or uses another copy of nestjs-delay-queue`,
       { cause: error },
     );
   }

@@ -16,6 +16,9 @@ export const checkQueue = textMatching(/^[A-Za-z0-9_.-]{1,48}$/, '1 to 48 letter
 export const parseQueues = (value: unknown = DEFAULT_QUEUE): string[] =>
   oneOrMany(QUEUES_MAX, checkQueue)(value, 'queue');
 
+/** Injection token of the queue's name within its module. */
+export const QUEUE = Symbol('delay-queue name');
+
 /**
  * Injection tokens within a queue's module, of what applications inject as `DelayEvents`, `WheelService`
  * and `DelayHealth`, or by `@InjectDelays` of that queue.

@@ -21,10 +21,11 @@ type Later = () => void | Promise<void>;
 /** Finds methods with one of this library's decorators in all providers and controllers. */
 @Injectable()
 export class HandlerExplorer {
+  readonly #scanner = new MetadataScanner();
+
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
     private readonly discovery: DiscoveryService,
-    private readonly scanner: MetadataScanner,
     private readonly invoker: Invoker,
     private readonly registry: HandlerRegistry,
     @Inject(EVENTS) private readonly events: DelayEvents,
@@ -59,7 +60,7 @@ export class HandlerExplorer {
     if (typeof prototype !== 'object' || prototype === null) return;
     const className = prototype.constructor?.name ?? String(wrapper.name);
     checkDecorated(prototype, className);
-    for (const methodName of this.scanner.getAllMethodNames(prototype)) {
+    for (const methodName of this.#scanner.getAllMethodNames(prototype)) {
       const location = `${className}.${methodName}`;
       const backoffFails = this.onceAdvised(
         (error) => `${location}: its backoff fails, so the module's is used: ${error}`,

@@ -94,11 +94,11 @@ export const callOfManager = ({ queryRunner }: Joining): ActingCall | undefined 
  */
 export function actingCall(queue: object, manager: Joining | undefined): ActingCall | undefined {
   if (manager !== undefined && !isManager(manager)) return undefined;
-  const call = (manager && callOfManager(manager)) ?? plain(currentCall());
+  const call = (manager && callOfManager(manager)) ?? unlessTransactional(currentCall());
   return call?.handler.queue === queue ? call : undefined;
 }
 
-const plain = (call: ActingCall | undefined): ActingCall | undefined =>
+const unlessTransactional = (call: ActingCall | undefined): ActingCall | undefined =>
   call?.handler.transactional ? undefined : call;
 
 /** Finds the transaction in whose context a call is made. */
