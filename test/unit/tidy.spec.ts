@@ -13,7 +13,7 @@ const TAKEN: readonly { word: RegExp; instead: string; allowed?: RegExp }[] = [
   {
     word: /alarms?/,
     instead: 'deadline',
-    allowed: /^core\/timer-wheel\/|^delay-queue\.module\.ts$/,
+    allowed: /^core\/timer-wheel\/|^queue-providers\.ts$/,
   },
   { word: /patien(?:ce|t)/, instead: 'lock wait' },
   { word: /placements?/, instead: 'new delay' },
