@@ -323,6 +323,27 @@ const REFUSED: [
   ],
 ];
 
+it('a queue whose database refuses all connections leaves the others alone', async () => {
+  const { delays, completed } = await start([
+    provider(on('test.default', { queue: ['default', 'eu'] })),
+  ]);
+  const name = new URL((databases[1] as TestDatabase).url).pathname.slice(1);
+  await sources.default.query(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS false`);
+  await sources.default.query(
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1',
+    [name],
+  );
+  const here = completed('default');
+  await delays('default').schedule('test.default', 1, { after: 0, key: 'here' });
+  await here;
+  expect(ran).toEqual(['test.default here']);
+  await sources.default.query(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS true`);
+  const there = completed('eu');
+  await delays('eu').schedule('test.default', 1, { after: 0, key: 'there' });
+  await there;
+  expect(ran).toEqual(['test.default here', 'test.default there']);
+});
+
 it('time travels in the queue that a test names', async () => {
   const timers = provider(on('test.default', { queue: ['default', 'eu'] }));
   const tokens = QUEUES.map((queue) => ({ provide: `${queue} source`, useValue: sources[queue] }));
