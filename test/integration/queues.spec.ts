@@ -373,7 +373,7 @@ it.each(REFUSED.map(([what, ...refused]) => [what, refused] as const))(
   },
 );
 
-it.each(['', 'a b', 'x'.repeat(49), 5, null])('forRoot refuses the queue %p', (queue) => {
+it.each(['', '..', 'a b', 'x'.repeat(49), 5, null])('forRoot refuses the queue %p', (queue) => {
   expect(() => DelayQueueModule.forRoot({ queue: queue as string })).toThrow(
     'DelayQueueModule: queue: must be 1 to 48 letters, digits and ._-',
   );

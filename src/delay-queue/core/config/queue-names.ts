@@ -6,8 +6,11 @@ export const DEFAULT_QUEUE = 'default';
 /** Most queues that one handler serves. */
 const QUEUES_MAX = 1_000;
 
-/** @throws DelayInvalidError */
-export const checkQueue = textMatching(/^[A-Za-z0-9_.-]{1,48}$/, '1 to 48 letters, digits and ._-');
+/** It stands in addresses of the dashboard. @throws DelayInvalidError */
+export const checkQueue = textMatching(
+  /^[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/,
+  '1 to 48 letters, digits and ._-, beginning with a letter or digit',
+);
 
 /**
  * The queues that a decorated method serves: one, or a list.
